@@ -1,0 +1,57 @@
+# Everything a newcomer needs. `make demo` and `make test` set up what is missing first.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+SEED   ?= 0
+RUN    ?= runs/demo-seed$(SEED)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format lint types imports setup smollm2 clean
+
+help:  ## show this list
+	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+demo: $(VENV)/.user  ## train the bundled model by ES on two CPU cores, evaluate, write a report (SEED=0)
+	$(BIN)/broadreach train demo --run $(RUN) --set seed=$(SEED)
+	$(BIN)/broadreach eval $(RUN)
+	$(BIN)/broadreach report $(RUN)
+
+test: $(VENV)/.dev  ## run the tests, with coverage
+	$(BIN)/pytest --cov --cov-report=term:skip-covered --cov-fail-under=85
+
+check: format lint types imports test  ## everything CI runs: format, lint, types, import contract, tests
+
+format: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+imports: $(VENV)/.dev
+	$(BIN)/lint-imports
+
+smollm2: $(VENV)/.dev  ## fetch SmolLM2-135M-Instruct once, into the cache
+	$(BIN)/python scripts/fetch_smollm2.py
+
+setup: $(VENV)/.dev  ## only set up the development environment
+
+clean:  ## remove the environment and caches (runs/ stays)
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .coverage
+
+# torch goes first and pinned, so that pip takes a CPU build; constraints.txt holds the rest.
+$(VENV)/.torch: constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit("broadreach needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch
+	@touch $@
+
+$(VENV)/.user: $(VENV)/.torch pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.torch pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@ $(VENV)/.user

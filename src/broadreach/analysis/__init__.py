@@ -1,0 +1,1 @@
+"""What training changed: drift of the weights, diversity of populations, variance of estimators."""

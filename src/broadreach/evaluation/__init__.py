@@ -1,0 +1,1 @@
+"""Drawing responses, keeping them, and measuring them: Pass@K, Maj@K, intervals, paired differences."""

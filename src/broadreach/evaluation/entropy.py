@@ -1,0 +1,79 @@
+"""Token entropy of a policy, by teacher forcing on responses that were kept (method.md section 5, Figure 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from broadreach.engines.base import Engine
+from broadreach.evaluation.sample import CENTRE
+from broadreach.evaluation.statistics import Interval, bootstrap
+from broadreach.evaluation.table import whole_problems
+from broadreach.types import CENTRE_MEMBER, UserError
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A response to score again."""
+
+    problem: str
+    prompt: tuple[int, ...]
+    tokens: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EntropyReport:
+    """Mean over problems of the mean over their response tokens, in nats per token."""
+
+    entropy: Interval
+    surprise: Interval
+    """Minus the mean log-probability of the tokens: cross-entropy against whoever wrote the responses."""
+    tokens: int
+
+
+def retained(
+    store: str | Path, prompts: Mapping[str, Sequence[int]], *, per_problem: int = 4, problems: int | None = None
+) -> list[Kept]:
+    """The first `per_problem` responses of the first `problems` problems of a store, with their prompts.
+
+    UserError when the store is missing, or a problem has no prompt. Empty responses are left out.
+    """
+    kept: list[Kept] = []
+    for count, rows in enumerate(whole_problems(store)):
+        if problems is not None and count >= problems:
+            break
+        name = rows[0].problem
+        if name not in prompts:
+            raise UserError(f"{store}: problem {name} is not among the rendered prompts; use the task of the store")
+        prompt = tuple(prompts[name])
+        kept += [Kept(name, prompt, row.tokens) for row in rows[:per_problem] if row.tokens]
+    return kept
+
+
+def token_entropy(engine: Engine, kept: Sequence[Kept], *, chunk: int = 256, seed: int = 0) -> EntropyReport:
+    """Entropy of the next-token distribution of the centre, exact over the vocabulary, averaged over `kept`.
+
+    Tokens weigh equally within a problem, problems weigh equally. UserError when there is nothing to score.
+    """
+    if not kept:
+        raise UserError("no response to measure the entropy on: the store is empty, or every response is")
+    sums: dict[str, np.ndarray[tuple[int], np.dtype[np.float64]]] = {}
+    for start in range(0, len(kept), chunk):
+        part = kept[start : start + chunk]
+        scores = engine.score_tokens([k.prompt for k in part], [k.tokens for k in part], CENTRE_MEMBER, CENTRE)
+        for item, score in zip(part, scores, strict=True):
+            total = sums.setdefault(item.problem, np.zeros(3))
+            total += (
+                score.entropies.sum(dtype=np.float64),
+                -score.log_probabilities.sum(dtype=np.float64),
+                len(item.tokens),
+            )
+    table = np.array(list(sums.values()))
+    return EntropyReport(
+        entropy=bootstrap(table[:, 0] / table[:, 2], seed=seed),
+        surprise=bootstrap(table[:, 1] / table[:, 2], seed=seed),
+        tokens=int(table[:, 2].sum()),
+    )

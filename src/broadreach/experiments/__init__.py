@@ -1,0 +1,1 @@
+"""Recipes: ready settings, named on the command line."""

@@ -1,0 +1,1 @@
+"""Training methods; each leaves the same files in its run folder."""

@@ -1,0 +1,64 @@
+"""What a run will cost, before it starts: forward passes, tokens, memory, disk, and what rounding swallows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from broadreach.config import Config
+from broadreach.models.kinds import tensor_kind
+from broadreach.noise.perturb import rounding_share
+from broadreach.training.setup import Prepared
+from broadreach.types import Centre
+
+BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Upper bounds: responses that end early cost less."""
+
+    parameters: int
+    updates: int
+    responses: int
+    prompt_tokens: int
+    new_tokens: int
+    forward_passes: int
+    """Token positions computed, prompts and new tokens (shared prompt prefixes counted in full)."""
+    weights_bytes: int
+    """Float32 centre and one served copy."""
+    disk_bytes: int
+    """Kept snapshots, the export and the ledger."""
+
+
+def estimate(config: Config, prepared: Prepared, centre: Centre) -> Estimate:
+    """Count what `prepared.total` updates need."""
+    parameters = sum(array.size for array in centre.values())
+    lengths = [len(request.prompt) for request in prepared.requests]
+    seen = [lengths[i] for step in range(1, prepared.total + 1) for i in prepared.batches.at(step)]
+    evaluations = config.es.evaluations
+    prompt_tokens = evaluations * sum(seen)
+    new_tokens = evaluations * len(seen) * config.sampling.max_new_tokens
+    width = BYTES[config.model.dtype]
+    line = 40 + 22 * config.es.population + 20 * evaluations + 16 * config.train.batch
+    return Estimate(
+        parameters=parameters,
+        updates=prepared.total,
+        responses=evaluations * len(seen),
+        prompt_tokens=prompt_tokens,
+        new_tokens=new_tokens,
+        forward_passes=prompt_tokens + new_tokens,
+        weights_bytes=parameters * (4 + width),
+        disk_bytes=parameters * (4 * config.run.keep_snapshots + width) + line * prepared.total,
+    )
+
+
+def rounded_away(config: Config, centre: Centre) -> dict[str, float]:
+    """Share of coordinates, per kind of tensor, that one perturbation of `es.sigma` leaves as they are in the model dtype."""
+    unchanged: dict[str, float] = defaultdict(float)
+    sizes: dict[str, int] = defaultdict(int)
+    for name, array in centre.items():
+        kind = tensor_kind(name)
+        unchanged[kind] += rounding_share(array, config.es.sigma, config.model.dtype, name=name) * array.size
+        sizes[kind] += array.size
+    return {kind: unchanged[kind] / sizes[kind] for kind in sorted(sizes)}
