@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from broadreach.models.kinds import tensor_kind
 from broadreach.types import UserError
 
 TAUS = (2.5e-4, 5e-4, 1e-3, 1.5e-3, 2e-3)
@@ -93,41 +94,12 @@ def relative_drift(base: Weights, other: Weights) -> float:
     return drift(base, other).total.relative
 
 
-def kind_of(name: str) -> str:
-    """The kind of a tensor by its checkpoint name: norm, bias, attention q/k/v/o, mlp, embedding, head or other."""
-    parts = name.lower().split(".")
-    owner = parts[-2] if len(parts) > 1 else parts[-1]
-    if "norm" in owner or owner.startswith("ln_"):
-        return "norm"
-    if parts[-1] == "bias":
-        return "bias"
-    if owner in ("lm_head", "embed_out"):
-        return "head"
-    if owner in ("wte", "wpe") or "embed" in owner:
-        return "embedding"
-    if "mlp" in parts or "feed_forward" in parts:
-        return "mlp"
-    for kind, owners in _ATTENTION.items():
-        if owner in owners:
-            return f"attention {kind}"
-    return "attention" if any("attn" in part or "attention" in part for part in parts) else "other"
-
-
-_ATTENTION = {
-    "q": ("q_proj", "query"),
-    "k": ("k_proj", "key"),
-    "v": ("v_proj", "value"),
-    "qkv": ("c_attn", "query_key_value", "qkv_proj"),
-    "o": ("o_proj", "out_proj", "c_proj", "dense"),
-}
-
-
 def _measure(name: str, before: NDArray[Any], change: NDArray[np.float64], taus: Sequence[float]) -> TensorDrift:
     moved = change > 0
     place = int(change.argmax()) if change.size else 0
     return TensorDrift(
         name=name,
-        kind=kind_of(name),
+        kind=tensor_kind(name),
         size=change.size,
         moved=int(moved.sum()),
         within=tuple(int((moved & (change <= tau)).sum()) for tau in taus),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from broadreach.engines.base import Engine, Progress
-from broadreach.evaluation.store import SampleStore
+from broadreach.evaluation.store import SampleStore, write_problems
 from broadreach.types import CENTRE_MEMBER, Perturbation, Problem, Request, Response, Sampling, Score, UserError
 
 ROWS = 1024
@@ -43,14 +43,17 @@ def sample(
     """Draw the store's `samples` responses a problem under the centre, grade them, and store whole problems.
 
     `store` is entered, and its header holds temperature, new tokens, samples and seed; `prompts` maps problem ids
-    to rendered token ids. Stored problems are skipped. The sampling noise is keyed by problem and sample, and
-    chunks start at fixed places of the problem list, so that a resumed run sees the same batches as an
-    undisturbed one. UserError when a prompt is missing; whatever the engine or the store raises.
+    to rendered token ids. Stored problems are skipped; unless the task is private, questions and golds go to
+    problems.jsonl beside the store. The sampling noise is keyed by problem and sample, and chunks start at fixed
+    places of the problem list, so that a resumed run sees the same batches as an undisturbed one. UserError when a
+    prompt is missing; whatever the engine or the store raises.
     """
     assert tuple(problem.id for problem in problems) == store.problem_ids, "store and problems differ"
     for problem in problems:
         if not prompts.get(problem.id):
             raise UserError(f"problem {problem.id} has no prompt: render every problem before sampling")
+    if not store.header.private:
+        write_problems(store.path, problems)
     if store.done == len(problems):
         return
     size = chunk or max(1, ROWS // store.header.samples)

@@ -12,6 +12,7 @@ from typing import IO, Any, cast
 
 import xxhash
 
+from broadreach.runs.files import write_atomically
 from broadreach.types import FinishReason, Problem, Response, Score, UserError
 
 VERSION = 1
@@ -37,6 +38,8 @@ class StoreHeader:
     problems: int
     problem_digest: str
     """`problem_digest(problems)`: ids, questions and golds in order."""
+    private: bool = False
+    """The task's terms forbid publishing items: questions are not stored, and reports show no text."""
 
     def __post_init__(self) -> None:
         if self.samples < 1:
@@ -187,6 +190,23 @@ class SampleStore:
                 f"{self.path}, line {number}: holds {row.problem} sample {row.sample} where {wanted} sample {sample} "
                 "belongs: the store was edited; delete it and sample again"
             )
+
+
+def write_problems(store: str | Path, problems: Sequence[Problem]) -> Path:
+    """Write problems.jsonl beside a store (id, question, gold), so that reports can show what was asked."""
+    path = Path(store).with_name("problems.jsonl")
+    rows = [{"id": problem.id, "question": problem.question, "gold": problem.gold} for problem in problems]
+    write_atomically(path, b"".join(map(_line, rows)).decode())
+    return path
+
+
+def read_problems(store: str | Path) -> dict[str, dict[str, str]]:
+    """Problem id -> {"question", "gold"} from problems.jsonl beside a store; empty where there is none."""
+    path = Path(store).with_name("problems.jsonl")
+    if not path.exists():
+        return {}
+    rows = [_parse(line, path, number) for number, line in enumerate(_lines(path), start=1)]
+    return {row["id"]: {"question": row["question"], "gold": row["gold"]} for row in rows}
 
 
 def read_header(path: str | Path) -> StoreHeader:

@@ -24,6 +24,7 @@ from broadreach.evaluation.statistics import (
 )
 from broadreach.evaluation.store import differing_keys
 from broadreach.evaluation.table import SampleTable, load
+from broadreach.runs.files import write_atomically
 from broadreach.types import UserError
 
 Json: TypeAlias = dict[str, Any]
@@ -107,16 +108,9 @@ def write_metrics(store: str | Path, out: str | Path | None = None) -> Path:
 
 
 def write_json(values: Json, path: str | Path) -> Path:
-    """Write indented JSON by way of a renamed temporary file; UserError when it cannot be written."""
+    """Write indented JSON aside and rename it, so that no half file is ever read; UserError when the disk is full."""
     target = Path(path)
-    aside = target.with_name(target.name + ".tmp")
-    try:
-        aside.write_text(json.dumps(values, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-        aside.replace(target)
-    except OSError as error:
-        raise UserError(
-            f"{target}: cannot be written ({error.strerror}); free space or choose another folder"
-        ) from None
+    write_atomically(target, json.dumps(values, indent=2, allow_nan=False) + "\n")
     return target
 
 

@@ -11,10 +11,10 @@ import numpy as np
 from numba import get_num_threads, njit, prange
 from numpy.typing import NDArray
 
-from broadreach.noise.philox import UInt64Array, fill_words
+from broadreach.noise.philox import BLOCKS, UInt64Array, fill_blocks
 
-CHUNK = 2048
-"""Elements whose noise words lie in the first-level cache at once."""
+CHUNK = 8 * BLOCKS
+"""Elements made at once; chunks start at multiples of it in the full tensor."""
 TASK = 65536
 """Elements one thread takes at a time."""
 SERIAL_BELOW = 32768
@@ -22,7 +22,9 @@ SERIAL_BELOW = 32768
 
 BFLOAT16, FLOAT16 = 0, 1
 
+Int16Array = NDArray[np.int16]
 UInt16Array = NDArray[np.uint16]
+UInt32Array = NDArray[np.uint32]
 Float32Array = NDArray[np.float32]
 
 _ONE = np.uint64(1)
@@ -31,17 +33,33 @@ _MAGNITUDE = np.uint32(0x7FFFFFFF)
 
 
 @njit(cache=True, nogil=True)
-def chunk_words(
-    buffer: UInt64Array, key: np.uint64, text_hash: np.uint64, first: int, count: int
-) -> UInt16Array:
-    """The 16-bit words of `count` elements from flat index `first`; `buffer` holds 2 * (CHUNK // 8 + 1) values."""
+def chunk_noise(
+    words: UInt64Array,
+    noise: Int16Array,
+    table: Int16Array,
+    key: np.uint64,
+    text_hash: np.uint64,
+    first: int,
+    count: int,
+) -> Int16Array:
+    """The table entries of `count` elements from flat index `first`, not past the end of its chunk.
+
+    `words` (2 * BLOCKS) and `noise` (CHUNK) are scratch; the result is a view of `noise`.
+    """
     lead = first % 8
-    fill_words(buffer, (lead + count + 7) // 8, key, text_hash, np.uint64(first // 8), _ONE)
-    return buffer.view(np.uint16)[lead : lead + count]
+    blocks = (lead + count + 7) // 8
+    fill_blocks(words, blocks, key, text_hash, np.uint64(first // 8), _ONE)
+    index = words.view(np.uint16)
+    for b in range(blocks):
+        for j in range(4):
+            noise[8 * b + j] = table[index[4 * b + j]]
+        for j in range(4):
+            noise[8 * b + 4 + j] = table[index[4 * BLOCKS + 4 * b + j]]
+    return noise[lead : lead + count]
 
 
 @njit(cache=True, nogil=True)
-def _round_bfloat16(bits: NDArray[np.uint32], out: UInt16Array) -> None:
+def _round_bfloat16(bits: UInt32Array, out: UInt16Array) -> None:
     """float32 bits to bfloat16 bits, nearest with ties to even; a NaN becomes the quiet NaN 0x7FC0."""
     for i in range(out.size):
         b = bits[i]
@@ -49,48 +67,41 @@ def _round_bfloat16(bits: NDArray[np.uint32], out: UInt16Array) -> None:
         out[i] = np.uint16(0x7FC0) if (b & _MAGNITUDE) > _EXPONENT_ALL else np.uint16(rounded)
 
 
-@njit(inline="always")
-def _float16_bits(b: np.uint32) -> np.uint16:
-    """One float32 to float16, nearest with ties to even, subnormals kept, overflow to infinity."""
-    sign = (b >> np.uint32(16)) & np.uint32(0x8000)
-    a = b & _MAGNITUDE
-    if a >= np.uint32(0x47800000):  # 2**16 and above, infinity, NaN
-        return np.uint16(sign | np.uint32(0x7E00 if a > _EXPONENT_ALL else 0x7C00))
-    if a >= np.uint32(0x38800000):  # 2**-14 and above: normal in float16
-        odd = (a >> np.uint32(13)) & np.uint32(1)
-        return np.uint16(sign | ((a - np.uint32(0x38000000) + np.uint32(0xFFF) + odd) >> np.uint32(13)))
-    shift = min(np.uint32(126) - (a >> np.uint32(23)), np.uint32(31))
-    mantissa = (a & np.uint32(0x7FFFFF)) | np.uint32(0x800000)
-    quotient = mantissa >> shift
-    rest = mantissa & ((np.uint32(1) << shift) - np.uint32(1))
-    half = np.uint32(1) << (shift - np.uint32(1))
-    if rest > half or (rest == half and (quotient & np.uint32(1)) == np.uint32(1)):
-        quotient += np.uint32(1)
-    return np.uint16(sign | quotient)
-
-
 @njit(cache=True, nogil=True)
-def _round_float16(bits: NDArray[np.uint32], out: UInt16Array) -> None:
+def _round_float16(bits: UInt32Array, shifted: UInt32Array, out: UInt16Array) -> None:
+    """float32 bits to float16 bits, nearest with ties to even, subnormals kept, overflow to infinity.
+
+    `shifted` holds the bits of |x| + 0.5, whose last place is the smallest float16 subnormal.
+    """
     for i in range(out.size):
-        out[i] = _float16_bits(bits[i])
+        magnitude = bits[i] & _MAGNITUDE
+        odd = (magnitude >> np.uint32(13)) & np.uint32(1)
+        value = (magnitude - np.uint32(0x38000000) + np.uint32(0xFFF) + odd) >> np.uint32(13)
+        value = shifted[i] - np.uint32(0x3F000000) if magnitude < np.uint32(0x38800000) else value
+        value = np.uint32(0x7C00) if magnitude >= np.uint32(0x47800000) else value
+        value = np.uint32(0x7E00) if magnitude > _EXPONENT_ALL else value
+        out[i] = np.uint16(value | ((bits[i] >> np.uint32(16)) & np.uint32(0x8000)))
 
 
 @njit(cache=True, nogil=True)
 def _perturb_span(
     theta: Float32Array,
     out: Float32Array,
-    table: Float32Array,
+    table: Int16Array,
+    scale: np.float32,
     key: np.uint64,
     text_hash: np.uint64,
     offset: int,
 ) -> None:
-    buffer = np.empty(2 * (CHUNK // 8 + 1), np.uint64)
-    for start in range(0, theta.size, CHUNK):
-        count = min(CHUNK, theta.size - start)
-        words = chunk_words(buffer, key, text_hash, offset + start, count)
+    words, noise = np.empty(2 * BLOCKS, np.uint64), np.empty(CHUNK, np.int16)
+    start = 0
+    while start < theta.size:
+        count = min(CHUNK - (offset + start) % CHUNK, theta.size - start)
+        q = chunk_noise(words, noise, table, key, text_hash, offset + start, count)
         source, target = theta[start : start + count], out[start : start + count]
         for i in range(count):
-            target[i] = source[i] + table[words[i]]
+            target[i] = source[i] + scale * np.float32(q[i])
+        start += count
 
 
 @njit(cache=True, nogil=True)
@@ -98,31 +109,36 @@ def _perturb_half_span(
     theta: Float32Array,
     out: UInt16Array,
     kind: int,
-    table: Float32Array,
+    table: Int16Array,
+    scale: np.float32,
     key: np.uint64,
     text_hash: np.uint64,
     offset: int,
 ) -> None:
-    buffer = np.empty(2 * (CHUNK // 8 + 1), np.uint64)
-    exact = np.empty(CHUNK, np.float32)
-    bits = exact.view(np.uint32)
-    for start in range(0, theta.size, CHUNK):
-        count = min(CHUNK, theta.size - start)
-        words = chunk_words(buffer, key, text_hash, offset + start, count)
-        source = theta[start : start + count]
+    words, noise = np.empty(2 * BLOCKS, np.uint64), np.empty(CHUNK, np.int16)
+    exact, shifted = np.empty(CHUNK, np.float32), np.empty(CHUNK, np.float32)
+    start = 0
+    while start < theta.size:
+        count = min(CHUNK - (offset + start) % CHUNK, theta.size - start)
+        q = chunk_noise(words, noise, table, key, text_hash, offset + start, count)
+        source, target = theta[start : start + count], out[start : start + count]
         for i in range(count):
-            exact[i] = source[i] + table[words[i]]
+            exact[i] = source[i] + scale * np.float32(q[i])
         if kind == BFLOAT16:
-            _round_bfloat16(bits, out[start : start + count])
+            _round_bfloat16(exact.view(np.uint32), target)
         else:
-            _round_float16(bits, out[start : start + count])
+            for i in range(count):
+                shifted[i] = abs(exact[i]) + np.float32(0.5)
+            _round_float16(exact.view(np.uint32), shifted.view(np.uint32), target)
+        start += count
 
 
 @njit(cache=True, nogil=True, parallel=True)
 def _perturb_parallel(
     theta: Float32Array,
     out: Float32Array,
-    table: Float32Array,
+    table: Int16Array,
+    scale: np.float32,
     key: np.uint64,
     text_hash: np.uint64,
     offset: int,
@@ -134,7 +150,7 @@ def _perturb_parallel(
         row, start = task // pieces, (task % pieces) * TASK
         stop = min(width, start + TASK)
         at = offset + row * pitch + start
-        _perturb_span(theta[row, start:stop], out[row, start:stop], table, key, text_hash, at)
+        _perturb_span(theta[row, start:stop], out[row, start:stop], table, scale, key, text_hash, at)
 
 
 @njit(cache=True, nogil=True, parallel=True)
@@ -142,7 +158,8 @@ def _perturb_half_parallel(
     theta: Float32Array,
     out: UInt16Array,
     kind: int,
-    table: Float32Array,
+    table: Int16Array,
+    scale: np.float32,
     key: np.uint64,
     text_hash: np.uint64,
     offset: int,
@@ -154,58 +171,57 @@ def _perturb_half_parallel(
         row, start = task // pieces, (task % pieces) * TASK
         stop = min(width, start + TASK)
         at = offset + row * pitch + start
-        _perturb_half_span(theta[row, start:stop], out[row, start:stop], kind, table, key, text_hash, at)
+        _perturb_half_span(theta[row, start:stop], out[row, start:stop], kind, table, scale, key, text_hash, at)
 
 
 def perturb(
     theta: Float32Array,
     out: Float32Array,
-    table: Float32Array,
+    table: Int16Array,
+    scale: np.float32,
     key: int,
     text_hash: int,
     offset: int,
     pitch: int,
 ) -> None:
-    """out = float32(theta + table[word]) for arrays [rows, width]; `table` already holds sigma and the sign."""
+    """out = float32(theta + float32(scale * q)) for arrays [rows, width]."""
     k, h = np.uint64(key), np.uint64(text_hash)
     if theta.shape[0] == 1 and (theta.size < SERIAL_BELOW or get_num_threads() == 1):
-        _perturb_span(theta[0], out[0], table, k, h, offset)
+        _perturb_span(theta[0], out[0], table, scale, k, h, offset)
     else:
-        _perturb_parallel(theta, out, table, k, h, offset, pitch)
+        _perturb_parallel(theta, out, table, scale, k, h, offset, pitch)
 
 
 def perturb_half(
     theta: Float32Array,
     out: UInt16Array,
     kind: int,
-    table: Float32Array,
+    table: Int16Array,
+    scale: np.float32,
     key: int,
     text_hash: int,
     offset: int,
     pitch: int,
 ) -> None:
-    """out = cast(float32(theta + table[word])) as bits of bfloat16 (kind 0) or float16 (kind 1), [rows, width]."""
+    """out = cast(float32(theta + float32(scale * q))) as bits of bfloat16 (kind 0) or float16 (1), [rows, width]."""
     k, h = np.uint64(key), np.uint64(text_hash)
     if theta.shape[0] == 1 and (theta.size < SERIAL_BELOW or get_num_threads() == 1):
-        _perturb_half_span(theta[0], out[0], kind, table, k, h, offset)
+        _perturb_half_span(theta[0], out[0], kind, table, scale, k, h, offset)
     else:
-        _perturb_half_parallel(theta, out, kind, table, k, h, offset, pitch)
+        _perturb_half_parallel(theta, out, kind, table, scale, k, h, offset, pitch)
 
 
 @njit(cache=True, nogil=True)
-def _direction_span(
-    out: NDArray[np.int16], table: NDArray[np.int16], key: np.uint64, text_hash: np.uint64, offset: int
-) -> None:
-    buffer = np.empty(2 * (CHUNK // 8 + 1), np.uint64)
-    for start in range(0, out.size, CHUNK):
-        count = min(CHUNK, out.size - start)
-        words = chunk_words(buffer, key, text_hash, offset + start, count)
-        for i in range(count):
-            out[start + i] = table[words[i]]
+def _direction_span(out: Int16Array, table: Int16Array, key: np.uint64, text_hash: np.uint64, offset: int) -> None:
+    words, noise = np.empty(2 * BLOCKS, np.uint64), np.empty(CHUNK, np.int16)
+    start = 0
+    while start < out.size:
+        count = min(CHUNK - (offset + start) % CHUNK, out.size - start)
+        q = chunk_noise(words, noise, table, key, text_hash, offset + start, count)
+        out[start : start + count] = q
+        start += count
 
 
-def direction(
-    out: NDArray[np.int16], table: NDArray[np.int16], key: int, text_hash: int, offset: int
-) -> None:
-    """out = table[word] for a flat int16 array."""
+def direction(out: Int16Array, table: Int16Array, key: int, text_hash: int, offset: int) -> None:
+    """out = q for a flat int16 array."""
     _direction_span(out, table, np.uint64(key), np.uint64(text_hash), offset)

@@ -14,7 +14,7 @@ The format, version `NOISE_FORMAT = 1`. A change of anything below is a new vers
   `COMMON_MEMBER` when all members share the noise. Vocabulary entry `v` at position `t` takes 32-bit output word
   `v % 4` of the block `index = (v // 4) << 32 | t`; a word `w` is the uniform number `(w + 0.5) / 2**32`.
 
-Numba does not see that compiled kernels in other files depend on `fill_words` below: after a change here remove
+Numba does not see that compiled kernels in other files depend on `fill_blocks` below: after a change here remove
 `__pycache__` (the known answers in `perturb.py` refuse kernels that are out of date).
 """
 
@@ -31,6 +31,10 @@ from broadreach.types import UserError
 
 NOISE_FORMAT = 1
 COMMON_MEMBER = 2**32 - 1
+
+BLOCKS = 128
+"""Blocks made at once by the compiled kernels: their words stay in the first-level cache."""
+PAIR = BLOCKS // 2
 
 UInt64Array = NDArray[np.uint64]
 
@@ -95,31 +99,43 @@ def words_reference(key: int, name_hash: int, first: int, count: int) -> NDArray
 
 
 @njit(inline="always")
-def philox_block(
-    c0: np.uint64, c1: np.uint64, c2: np.uint64, c3: np.uint64, k0: np.uint64, k1: np.uint64
+def philox_pair(
+    c0: np.uint64, c1: np.uint64, i0: np.uint64, i1: np.uint64, k0: np.uint64, k1: np.uint64
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
-    """One Philox block on 32-bit words held in 64-bit registers, so that LLVM vectorises it over counters."""
+    """Blocks `i0` and `i1` of one stream, each as two 64-bit words (low output word low).
+
+    32-bit words live in 64-bit registers, which LLVM vectorises over counters; two chains hide latency.
+    """
+    a0, a1, a2, a3 = c0, c1, i0 & _MASK, i0 >> _HALF
+    b0, b1, b2, b3 = c0, c1, i1 & _MASK, i1 >> _HALF
     for _ in range(10):
-        p0 = _MULTIPLIER_0 * c0
-        p1 = _MULTIPLIER_1 * c2
-        c0 = (p1 >> _HALF) ^ c1 ^ k0
-        c1 = p1 & _MASK
-        c2 = (p0 >> _HALF) ^ c3 ^ k1
-        c3 = p0 & _MASK
+        pa, qa = _MULTIPLIER_0 * a0, _MULTIPLIER_1 * a2
+        pb, qb = _MULTIPLIER_0 * b0, _MULTIPLIER_1 * b2
+        a0 = (qa >> _HALF) ^ a1 ^ k0
+        b0 = (qb >> _HALF) ^ b1 ^ k0
+        a2 = (pa >> _HALF) ^ a3 ^ k1
+        b2 = (pb >> _HALF) ^ b3 ^ k1
+        a1, b1, a3, b3 = qa & _MASK, qb & _MASK, pa & _MASK, pb & _MASK
         k0 = (k0 + _WEYL_0) & _MASK
         k1 = (k1 + _WEYL_1) & _MASK
-    return c0, c1, c2, c3
+    return a0 | (a1 << _HALF), a2 | (a3 << _HALF), b0 | (b1 << _HALF), b2 | (b3 << _HALF)
 
 
 @njit(cache=True, nogil=True)
-def fill_words(
+def fill_blocks(
     words: UInt64Array, blocks: int, key: np.uint64, text_hash: np.uint64, first: np.uint64, stride: np.uint64
 ) -> None:
-    """Write `blocks` blocks, of index `first`, `first + stride`, ..., two 64-bit little-endian words each."""
+    """Make the blocks of index `first`, `first + stride`, ...: at least `blocks` of them, at most BLOCKS.
+
+    `words` has 2 * BLOCKS entries: block b's output words 0 and 1 are entry b (low, high), 2 and 3 entry BLOCKS + b.
+    """
     k0, k1 = key & _MASK, key >> _HALF
     h0, h1 = text_hash & _MASK, text_hash >> _HALF
-    for i in range(blocks):
-        index = first + np.uint64(i) * stride
-        w0, w1, w2, w3 = philox_block(h0, h1, index & _MASK, index >> _HALF, k0, k1)
-        words[2 * i] = w0 | (w1 << _HALF)
-        words[2 * i + 1] = w2 | (w3 << _HALF)
+    middle = first + np.uint64(PAIR) * stride
+    for i in range(min(blocks, PAIR)):
+        step = np.uint64(i) * stride
+        a, b, c, d = philox_pair(h0, h1, first + step, middle + step, k0, k1)
+        words[i] = a
+        words[BLOCKS + i] = b
+        words[PAIR + i] = c
+        words[BLOCKS + PAIR + i] = d

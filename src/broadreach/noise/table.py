@@ -31,8 +31,12 @@ def _build() -> NDArray[np.int16]:
     return np.concatenate([-positive[::-1], positive])
 
 
-def table_digest(table: NDArray[np.int16]) -> str:
-    """The xxh3-128 of the table's little-endian bytes, in hexadecimal."""
+def table_digest() -> str:
+    """The xxh3-128 of the table's bytes in hexadecimal, which is TABLE_DIGEST on every machine that may make noise."""
+    return _digest(quantile_table())
+
+
+def _digest(table: NDArray[np.int16]) -> str:
     return xxhash.xxh3_128_hexdigest(table.astype("<i2").tobytes())
 
 
@@ -42,34 +46,32 @@ def quantile_table() -> NDArray[np.int16]:
     if sys.byteorder != "little":
         raise RuntimeError("broadreach.noise needs a little-endian machine: its kernels read words as half words")
     table = _build()
-    if table_digest(table) != TABLE_DIGEST:
+    if _digest(table) != TABLE_DIGEST:
         raise RuntimeError(
-            f"the Gaussian quantile table has digest {table_digest(table)}, expected {TABLE_DIGEST}: this machine's "
+            f"the Gaussian quantile table has digest {_digest(table)}, expected {TABLE_DIGEST}: this machine's "
             "logarithm differs from all tested ones, and runs made here would not replay elsewhere; please report it"
         )
     table.setflags(write=False)
     return table
 
 
-@functools.cache
-def float_table() -> NDArray[np.float32]:
-    """The table's integers as float32 [65536] (exact), read-only: the form in which kernels multiply it."""
-    table = quantile_table().astype(np.float32)
-    table.setflags(write=False)
-    return table
+def check_scale(sigma: float, sign: int) -> np.float32:
+    """float32(sign * sigma) / 4096, what an int16 table entry is multiplied by; UserError on a bad sigma or sign."""
+    if not 1e-30 <= sigma <= 1e30:
+        raise UserError(f"noise: sigma is {sigma}; it must be a positive number between 1e-30 and 1e30")
+    if sign not in (-1, 1):
+        raise UserError(f"noise: sign is {sign}; it must be 1 or -1")
+    return np.float32(sign * sigma) / np.float32(2**FRACTION_BITS)
 
 
 @functools.lru_cache(maxsize=8)
 def sigma_table(sigma: float, sign: int = 1) -> NDArray[np.float32]:
     """What a perturbation adds for each 16-bit word: float32(float64(float32(sigma)) * q / 4096), float32 [65536].
 
-    `sign` -1 negates every entry. UserError unless sigma lies between 1e-30 and 1e30.
+    One rounding. The kernels multiply float32(sigma) / 4096 by float32(q) instead, which is the same rounding, because
+    both factors are exact. `sign` -1 negates every entry.
     """
-    if not 1e-30 <= sigma <= 1e30:
-        raise UserError(f"noise: sigma is {sigma}; it must be a positive number between 1e-30 and 1e30")
-    if sign not in (-1, 1):
-        raise UserError(f"noise: sign is {sign}; it must be 1 or -1")
-    exact = np.float64(np.float32(sigma)) * quantile_table().astype(np.float64) / 2**FRACTION_BITS
-    table: NDArray[np.float32] = (sign * exact).astype(np.float32)
+    scale = np.float64(check_scale(sigma, sign))
+    table: NDArray[np.float32] = (scale * quantile_table().astype(np.float64)).astype(np.float32)
     table.setflags(write=False)
     return table

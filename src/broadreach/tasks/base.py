@@ -11,9 +11,13 @@ from broadreach.types import Message, Problem, Score
 class Task(Protocol):
     """One source of problems with a verifier; everything is pure and total."""
 
-    name: str
-    family: str
-    """The verifier family (broadreach.verify.families) that grades it, or "custom"."""
+    @property
+    def name(self) -> str:
+        """The name in the configuration."""
+
+    @property
+    def family(self) -> str:
+        """The verifier family (broadreach.verify.families) that grades it, or "custom" for a verifier of its own."""
 
     def problems(self, split: str) -> list[Problem]:
         """All problems of `split` in a fixed order; UserError when the data is missing (how to get it)."""

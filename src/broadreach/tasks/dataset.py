@@ -56,10 +56,6 @@ class DatasetTask:
     """Worked examples in use; they are left out of the training split."""
     aliases: Mapping[str, str] = field(default_factory=dict)
     """Other names of a split: CommonsenseQA's "test" is its public "validation"."""
-    solution: Callable[[Problem], str | None] = golds.gold_response
-    """A response that must score 1, made from the gold; None when the data hold no way to make one."""
-    near_misses: Callable[[Problem], Sequence[str]] = golds.near_misses
-    """Responses that must not score 1."""
     private: bool = False
     """Items may not be shown, logged or cached in clear (GPQA)."""
     tested_on: tuple[str, ...] = ()

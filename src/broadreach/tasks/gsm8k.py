@@ -64,6 +64,5 @@ def _convert(split: str, index: int, row: Row) -> Problem:
 
 
 _EXAMPLES: tuple[Example, ...] = tuple(
-    (Problem(identity, question, gold, {"thousands": True}), answer)
-    for identity, question, answer, gold in _ANSWERS
+    (Problem(identity, question, gold, {"thousands": True}), answer) for identity, question, answer, gold in _ANSWERS
 )

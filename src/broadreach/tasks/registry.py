@@ -23,9 +23,9 @@ BUILT_IN = {
     "svamp": "broadreach.tasks.svamp:svamp",
     "deepscaler": "broadreach.tasks.deepscaler:deepscaler",
     "math500": "broadreach.tasks.math500:math500",
-    "aime24": "broadreach.tasks.competitions:aime24",
-    "aime25": "broadreach.tasks.competitions:aime25",
-    "amc23": "broadreach.tasks.competitions:amc23",
+    "aime24": "broadreach.tasks.aime24:aime24",
+    "aime25": "broadreach.tasks.aime25:aime25",
+    "amc23": "broadreach.tasks.amc23:amc23",
     "minerva": "broadreach.tasks.minerva:minerva",
     "olympiadbench": "broadreach.tasks.olympiadbench:olympiadbench",
     "commonsense_qa": "broadreach.tasks.commonsense_qa:commonsense_qa",
@@ -65,11 +65,12 @@ def get_task(settings: TaskSettings) -> Task:
     options = dict(settings.options)
     style = options.pop("reward_style", "auto")
     drop = bool(options.pop("drop_overlap", False))
+    if settings.name in PATTERNS and settings.reward is not None:
+        options.setdefault("family", "custom")
     task = _construct(settings.name, options)
     if isinstance(task, DatasetTask):
         task = replace(task, shots=settings.shots)
-    if settings.shots > len(task.worked_examples()):
-        count = len(task.worked_examples())
+    if settings.shots > 0 and settings.shots > (count := len(task.worked_examples())):
         raise UserError(f"task {settings.name} has {count} worked examples: task.shots = {settings.shots} is too many")
     if drop:
         task = _without_overlap(task)
@@ -151,7 +152,9 @@ def _load_plugin(point: EntryPoint) -> Callable[..., Any]:
     except Exception as error:  # another package's import can raise anything
         origin = point.dist.name if point.dist is not None else "an installed package"
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise UserError(f"task {point.name}: {origin} cannot import {point.value} ({reason}); repair that package") from error
+        raise UserError(
+            f"task {point.name}: {origin} cannot import {point.value} ({reason}); repair that package"
+        ) from error
     return factory
 
 

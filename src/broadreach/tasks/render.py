@@ -33,7 +33,7 @@ def render(tokenizer: Any, task: Task, problem: Problem, shots: int = 0) -> tupl
 
 
 def encode(tokenizer: Any, messages: list[Message]) -> tuple[int, ...]:
-    """Token ids of chat turns by the tokenizer's chat template; a template without system role gets it in the first user turn."""
+    """Token ids of chat turns by the chat template; one without a system role gets it in the first user turn."""
     return tuple(_apply(tokenizer, messages, tokenize=True))
 
 

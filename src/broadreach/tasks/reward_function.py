@@ -1,7 +1,7 @@
 """Rewards from outside: any function with TRL's reward-function signature, by import path, over any task's prompts.
 
-Contract (TRL 1.16, GRPOTrainer): `f(prompts, completions, completion_ids, **columns, trainer_state, log_extra, log_metric)`
-returns one number or None a completion; it may be a coroutine. Chat prompts give `[{"role": "assistant", ...}]`
+Contract (TRL 1.16, GRPOTrainer):
+`f(prompts, completions, completion_ids, **columns, trainer_state, log_extra, log_metric)` returns one number or None a completion; it may be a coroutine. Chat prompts give `[{"role": "assistant", ...}]`
 completions, plain string prompts give strings.
 """
 
@@ -14,7 +14,7 @@ import inspect
 import math
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -44,8 +44,8 @@ class RewardTask:
     task: Task
     path: str
     function: Callable[..., Any]
-    plain: bool
-    """Prompts and completions as strings instead of message lists."""
+    style: str = "auto"
+    """What the function gets: `plain` strings, `conversational` message lists, or `auto` (see `with_reward`)."""
     family: str = "custom"
     state: TrainerState = field(default_factory=TrainerState)
     metrics: dict[str, list[float]] = field(default_factory=dict, compare=False)
@@ -80,15 +80,14 @@ class RewardTask:
         if not problems:
             return []
         values = self._call(problems, responses)
-        return [
-            _to_score(self.path, problem, value, response.text)
-            for problem, response, value in zip(problems, responses, values, strict=True)
-        ]
+        return [_to_score(self.path, problem, value) for problem, value in zip(problems, values, strict=True)]
 
     def _call(self, problems: Sequence[Problem], responses: Sequence[Response]) -> list[Any]:
+        auto = self.style == "auto" and bool(problems[0].data.get("plain_prompt"))
+        plain = auto or self.style == "plain"
         arguments = {
-            "prompts": [self._prompt(problem) for problem in problems],
-            "completions": [self._completion(response) for response in responses],
+            "prompts": [problem.question if plain else self.task.messages(problem) for problem in problems],
+            "completions": [response.text if plain else _turn(response) for response in responses],
             "completion_ids": [list(response.tokens) for response in responses],
             **columns(problems),
             "trainer_state": self.state,
@@ -102,8 +101,8 @@ class RewardTask:
         except Exception as error:
             reason = f"{type(error).__name__}: {error}".splitlines()[0]
             raise UserError(
-                f"reward function {self.path} raised {reason} (batch of {len(problems)}, first problem {problems[0].id}); "
-                "correct the function"
+                f"reward function {self.path} raised {reason} (batch of {len(problems)}, "
+                f"first problem {problems[0].id}); correct the function"
             ) from error
         values = _as_list(result)
         if values is None or len(values) != len(problems):
@@ -113,13 +112,6 @@ class RewardTask:
                 "return a list with one number or None for each"
             )
         return values
-
-    def _prompt(self, problem: Problem) -> str | list[Message]:
-        turns = self.task.messages(problem)
-        return "\n\n".join(turn["content"] for turn in turns) if self.plain else turns
-
-    def _completion(self, response: Response) -> str | list[Message]:
-        return response.text if self.plain else [{"role": "assistant", "content": response.text}]
 
     def _log_metric(self, name: str, value: float) -> None:
         self.metrics.setdefault(name, []).append(float(value))
@@ -133,8 +125,7 @@ def with_reward(task: Task, path: str, style: str = "auto") -> RewardTask:
     """
     if style not in STYLES:
         raise UserError(f"task.options.reward_style = {style!r}: choose one of {', '.join(STYLES)}")
-    plain = style == "plain" or (style == "auto" and getattr(task, "plain_prompts", False))
-    return RewardTask(task, path, load_function(path), plain)
+    return RewardTask(task, path, load_function(path), style)
 
 
 def load_function(path: str) -> Callable[..., Any]:
@@ -149,7 +140,9 @@ def load_function(path: str) -> Callable[..., Any]:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name is not None and not f"{module_name}.".startswith(f"{error.name}."):
-            raise UserError(f"task.reward: {module_name} needs the module {error.name}, which is not installed") from error
+            raise UserError(
+                f"task.reward: {module_name} needs the module {error.name}, which is not installed"
+            ) from error
         raise UserError(
             f"task.reward: no module {module_name} in {here} or the environment; "
             "start in the directory that holds it, or install its package"
@@ -200,7 +193,7 @@ def _as_list(result: Any) -> list[Any] | None:
     return result.tolist() if hasattr(result, "tolist") else list(result)
 
 
-def _to_score(path: str, problem: Problem, value: Any, text: str) -> Score:
+def _to_score(path: str, problem: Problem, value: Any) -> Score:
     if value is None:
         return Score(reward=0.0, correct=False, format_ok=False, error=SKIPPED)
     try:
@@ -212,7 +205,11 @@ def _to_score(path: str, problem: Problem, value: Any, text: str) -> Score:
             f"reward function {path} returned {value!r} for problem {problem.id}; rewards must be finite numbers "
             "(or None, to skip a response)"
         )
-    return Score(reward=reward, correct=reward == 1.0, format_ok=True, extracted=text[:200] or None)
+    return Score(reward=reward, correct=reward == 1.0, format_ok=True)
+
+
+def _turn(response: Response) -> list[Message]:
+    return [{"role": "assistant", "content": response.text}]
 
 
 def _ignore_extra(column: str, values: list[Any]) -> None:
@@ -233,7 +230,3 @@ def _loop() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="broadreach-reward-loop", daemon=True).start()
     return loop
-
-
-AsyncReward = Callable[..., Coroutine[Any, Any, list[float | None]]]
-"""An asynchronous reward function."""

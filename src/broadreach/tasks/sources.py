@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -20,8 +21,8 @@ Where: TypeAlias = Literal["auto", "local", "hub"]
 class Source:
     """Where the rows of one split are, and how many there must be."""
 
-    rows: int
-    """Rows of this split; a copy with another number is refused (verifiers.md, rows 84 and 85)."""
+    rows: int | None
+    """Rows of this split; a copy with another number is refused (verifiers.md, rows 84 and 85). None: not known."""
     hub: str | None = None
     """Data set id on the Hub."""
     config: str | None = None
@@ -42,7 +43,9 @@ def data_dir() -> Path | None:
     if named is not None:
         path = Path(named).expanduser()
         if not path.is_dir():
-            raise UserError(f"BROADREACH_DATA={named} is not a directory; point it at the data or unset it to use the Hub")
+            raise UserError(
+                f"BROADREACH_DATA={named} is not a directory; point it at the data or unset it to use the Hub"
+            )
         return path
     repository = Path(__file__).resolve().parents[3]
     for base in (Path.cwd(), repository):
@@ -65,7 +68,7 @@ def read(source: Source, where: Where = "auto") -> tuple[list[Row], str]:
 
 
 def local_path(source: Source) -> Path | None:
-    """Where the local file would be, whether or not it exists; None when there is no data directory or no local layout."""
+    """Where the local file would be; None when there is no data directory or no local layout."""
     base = data_dir()
     return base / source.local if base is not None and source.local is not None else None
 
@@ -77,13 +80,16 @@ def available(source: Source) -> bool:
 
 
 def read_file(path: Path) -> list[Row]:
-    """Rows of a .jsonl, .json or .parquet file; UserError names the broken line."""
+    """Rows of a .jsonl, .json, .csv or .parquet file; UserError names the broken line."""
     if not path.exists():
         raise UserError(f"data file {path} does not exist")
     if path.suffix == ".parquet":
         return _read_parquet(path)
     if path.suffix == ".json":
         return _read_json(path)
+    if path.suffix == ".csv":
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            return [dict(row) for row in csv.DictReader(file)]
     return [row for _, row in numbered_lines(path)]
 
 
@@ -96,7 +102,9 @@ def numbered_lines(path: Path) -> list[tuple[int, Row]]:
                 if line.strip():
                     rows.append((number, _parse_line(path, number, line)))
     except UnicodeDecodeError as error:
-        raise UserError(f"{path}: line {len(rows) + 1} or later is not UTF-8 ({error.reason}); save the file as UTF-8") from None
+        raise UserError(
+            f"{path}: line {len(rows) + 1} or later is not UTF-8 ({error.reason}); save the file as UTF-8"
+        ) from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror}); give a readable JSONL file") from None
     return rows
@@ -133,8 +141,8 @@ def _read_local(source: Source, path: Path | None) -> tuple[list[Row], str]:
     return rows, f"local:{source.local}"
 
 
-def _assert_count(what: str, found: int, expected: int) -> None:
-    if expected >= 0 and found != expected:
+def _assert_count(what: str, found: int, expected: int | None) -> None:
+    if expected is not None and found != expected:
         raise UserError(
             f"{what}: {found} rows instead of {expected}; this is another or a damaged copy, fetch it again"
         )
@@ -169,7 +177,9 @@ def _read_parquet(path: Path) -> list[Row]:
     try:
         return pyarrow.parquet.read_table(path).to_pylist()
     except (OSError, pyarrow.ArrowInvalid) as error:
-        raise UserError(f"{path} is not a readable Parquet file ({str(error).splitlines()[0]}); fetch it again") from None
+        raise UserError(
+            f"{path} is not a readable Parquet file ({str(error).splitlines()[0]}); fetch it again"
+        ) from None
 
 
 def _hub_name(source: Source) -> str:
@@ -193,8 +203,8 @@ def _explain(source: Source, error: Exception) -> str:
     text = f"{type(error).__name__}: {error}".replace("\n", " ")[:160]
     if source.gated or "gated" in text.lower():
         return (
-            f"Hub data set {_hub_name(source)} is gated: accept its terms at https://huggingface.co/datasets/{source.hub}, "
-            f"then `hf auth login` or set HF_TOKEN ({text})"
+            f"Hub data set {_hub_name(source)} is gated: accept its terms at "
+            f"https://huggingface.co/datasets/{source.hub}, then `hf auth login` or set HF_TOKEN ({text})"
         )
     local = f", or put {source.local} below BROADREACH_DATA" if source.local else ""
     return f"Hub data set {_hub_name(source)} could not be loaded ({text}); check id and network{local}"

@@ -64,10 +64,8 @@ def svamp(source: Where = "auto") -> DatasetTask:
 
 def _convert(index: int, row: Row) -> Problem:
     body, question = text_of(row, "Body").strip(), text_of(row, "Question").strip()
-    if body[-1:] in ".!?":
-        text = f"{body} {question}"
-    else:
-        text = f"{body.rstrip(' ,')}, {question[:1].lower()}{question[1:]}"
+    ended = body[-1:] in (".", "!", "?")
+    text = f"{body} {question}" if ended else f"{body.rstrip(' ,')}, {question[:1].lower()}{question[1:]}"
     answer = row.get("Answer")
     gold = text_of({"Answer": float(answer)}, "Answer") if isinstance(answer, str) else text_of(row, "Answer")
     return Problem(text_of(row, "ID"), text, gold, {"thousands": True})
@@ -93,6 +91,5 @@ def _test(problems: list[Problem]) -> list[Problem]:
 
 
 _EXAMPLES: tuple[Example, ...] = tuple(
-    (Problem(identity, question, gold, {"thousands": True}), answer)
-    for identity, question, answer, gold in _ANSWERS
+    (Problem(identity, question, gold, {"thousands": True}), answer) for identity, question, answer, gold in _ANSWERS
 )

@@ -54,7 +54,7 @@ def estimate(config: Config, prepared: Prepared, centre: Centre) -> Estimate:
 
 
 def rounded_away(config: Config, centre: Centre) -> dict[str, float]:
-    """Share of coordinates, per kind of tensor, that one perturbation of `es.sigma` leaves as they are in the model dtype."""
+    """Share of coordinates, per kind of tensor, that a perturbation leaves unchanged in the model dtype."""
     unchanged: dict[str, float] = defaultdict(float)
     sizes: dict[str, int] = defaultdict(int)
     for name, array in centre.items():

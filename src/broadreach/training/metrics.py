@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import resource
 import statistics
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 from broadreach.fleet.base import Evaluation
 from broadreach.runs.files import explained_disk_errors, write_atomically
+from broadreach.tasks.grading import mean_reward
 from broadreach.types import Score, StepRecord, UserError
 
 
@@ -19,18 +21,13 @@ def member_rewards(evaluation: Evaluation, problem_ids: list[str]) -> tuple[floa
 
 
 def _mean_reward(scores: tuple[Score, ...], problem_ids: list[str]) -> float:
-    total, graded = 0.0, 0
     for score, problem_id in zip(scores, problem_ids, strict=True):
-        if score.error == "skipped":
-            continue
-        if not abs(score.reward) < float("inf"):
+        if not math.isfinite(score.reward):
             raise UserError(
                 f"problem {problem_id}: the reward is {score.reward}; "
                 "rewards must be finite numbers, check the reward function"
             )
-        total += score.reward
-        graded += 1
-    return total / graded if graded else 0.0
+    return mean_reward(scores) or 0.0
 
 
 def update_metrics(record: StepRecord, evaluation: Evaluation) -> dict[str, Any]:

@@ -56,7 +56,7 @@ class IdleGuard:
         )
         if self.idle >= self.limit:
             raise UserError(
-                f"stopped: {self.idle} updates in a row had equal rewards for all members, and more of the same will not "
+                f"stopped: {self.idle} updates in a row had equal rewards for all members, and waiting will not "
                 "change that. Try worked examples (task.shots=2), an easier task, a larger es.sigma or train.batch, or "
                 f"another model; train.stop_when_idle=0 waits for ever{_example(evaluation)}"
             )

@@ -23,12 +23,13 @@ ALIASES = {
         "mm": "mm millimeter millimeters millimetre millimetres",
         "cm": "cm centimeter centimeters centimetre centimetres",
         "m": "meter meters metre metres",
+        "km/hour": "kmh kph kmph",
         "km": "km kilometer kilometers kilometre kilometres",
         "inch": "inch inches",
         "foot": "foot feet ft",
         "yard": "yard yards yd",
         "mile": "mile miles mi",
-        "mph": "mph",
+        "mile/hour": "mph",
         "g": "gram grams",
         "kg": "kg kilogram kilograms",
         "second": "second seconds sec secs",
@@ -51,7 +52,7 @@ CURRENCIES |= {"¥": "yen", "₹": "rupee"}
 POWER = r"(?:\^\{-?\d\})?"
 PLAIN_WORDS = "|".join(sorted(ALIASES, key=len, reverse=True))
 TRAILING = re.compile(
-    rf"(?:\\?%|\^\\circ(?:\\text\{{[CF]\}}|[CF])?|\\text\{{[A-Za-z./°-]+\d?\}}{POWER}"
+    rf"(?:\\?%|\^\{{\\circ\}}(?:\\text\{{[CF]\}}|[CF])?|\\text\{{[A-Za-z./°-]+\d?\}}{POWER}"
     rf"|(?<![A-Za-z\\])(?:per|square|sq|cubic)?(?:{PLAIN_WORDS}){POWER}(?:/(?:{PLAIN_WORDS}|[hs]){POWER})?)$",
     re.IGNORECASE,
 )
@@ -82,7 +83,7 @@ def unit_name(text: str) -> str:
     """One name for a unit's spellings; words that are no known unit name themselves, without a plural s."""
     text = re.sub(r"\\text\{([^{}]*)\}", r"\1", text).lower()
     if "circ" in text:
-        return {"c": "celsius", "f": "fahrenheit"}.get(text[-1] if not text.endswith("circ") else "", "degree")
+        return {"c": "celsius", "f": "fahrenheit"}.get(text[-1], "degree")
     text = text.replace("\\%", "%").replace("%", "percent").replace(r"\cdot", "").rstrip(".")
     power = ""
     for word, exponent in (("square", "2"), ("sq.", "2"), ("sq", "2"), ("cubic", "3")):

@@ -18,7 +18,7 @@ from broadreach.verify.families import grade
 
 LEVELS = (0, 1, 2, 1)
 """Level by index: two numbers, three small numbers, three larger numbers."""
-_LARGEST = {0: 30, 1: 10, 2: 20}
+_LARGEST = {0: 60, 1: 10, 2: 20}
 
 
 def draw(rng: Generator, level: int) -> splits.Draw:

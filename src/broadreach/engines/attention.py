@@ -1,0 +1,158 @@
+"""Our attention, registered with Transformers: it reads the shared prefix and the row cache directly.
+
+Unmodified models call it through their attention interface (`attn_implementation="broadreach"`). The prefix is read
+once per member for all of its rows, as one matrix product, instead of once per row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
+from transformers import AttentionInterface
+
+from broadreach.engines.cache import PrefixCache, RowCache
+
+NAME = "broadreach"
+
+NEUTRAL = frozenset(
+    "dropout scaling is_causal position_ids cache_position output_attentions use_cache output_hidden_states return_dict"
+    " output_router_logits kwargs head_mask position_embeddings num_items_in_batch".split()
+)
+"""Keyword arguments that do not change what attention computes at inference."""
+
+_cache: ContextVar[PrefixCache | RowCache | None] = ContextVar("broadreach_cache", default=None)
+_unsupported: ContextVar[set[str] | None] = ContextVar("broadreach_unsupported", default=None)
+
+
+@contextmanager
+def reading(cache: PrefixCache | RowCache) -> Iterator[None]:
+    """Attention inside this block reads the given cache."""
+    token = _cache.set(cache)
+    try:
+        yield
+    finally:
+        _cache.reset(token)
+
+
+@contextmanager
+def recording_unsupported() -> Iterator[set[str]]:
+    """Collects the arguments by which a model asks for more than plain attention (windows, soft caps, sinks)."""
+    found: set[str] = set()
+    token = _unsupported.set(found)
+    try:
+        yield found
+    finally:
+        _unsupported.reset(token)
+
+
+def attend(
+    module: torch.nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    **kwargs: Any,
+) -> tuple[Tensor, None]:
+    """Attention of new tokens: query [rows, heads, tokens, size], key and value [rows, shared heads, tokens, size]
+    just computed; returns [rows, tokens, heads, size]."""
+    found = _unsupported.get()
+    if found is not None:
+        found.update(name for name, given in kwargs.items() if given is not None and name not in NEUTRAL)
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    cache = _cache.get()
+    if cache is None:
+        out = _causal(query, key, value, scale)
+    else:
+        layer: int = module.layer_idx  # type: ignore[assignment]
+        own_keys, own_values = cache.own(layer, key, value)
+        if isinstance(cache, PrefixCache):
+            out = _causal(query, own_keys, own_values, scale)
+        elif query.shape[2] > 1 or cache.mask is not None:
+            out = _attend_many(cache, layer, query, own_keys, own_values, scale)
+        else:
+            out = _attend_one(cache, layer, query, own_keys, own_values, scale)
+    return out.transpose(1, 2), None
+
+
+def _causal(query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor:
+    groups = query.shape[1] // key.shape[1]
+    return scaled_dot_product_attention(
+        query, _repeat(key, groups), _repeat(value, groups), is_causal=query.shape[2] > 1, scale=scale
+    )
+
+
+def _attend_many(
+    cache: RowCache, layer: int, query: Tensor, own_keys: Tensor, own_values: Tensor, scale: float
+) -> Tensor:
+    """Several new tokens a row, under the cache's mask (prompts, and scoring)."""
+    groups = query.shape[1] // own_keys.shape[1]
+    if cache.shared.length:
+        own_keys = _after_prefix(cache.shared.keys[layer], own_keys)
+        own_values = _after_prefix(cache.shared.values[layer], own_values)
+    return scaled_dot_product_attention(
+        query, _repeat(own_keys, groups), _repeat(own_values, groups), attn_mask=cache.mask, scale=scale
+    )
+
+
+def _attend_one(
+    cache: RowCache, layer: int, query: Tensor, own_keys: Tensor, own_values: Tensor, scale: float
+) -> Tensor:
+    """One new token a row: scores over the prefix and over the row's own columns, one softmax, two products."""
+    rows, heads, _, size = query.shape
+    shared_heads, columns = own_keys.shape[1], own_keys.shape[2]
+    groups = heads // shared_heads
+    flat = rows * shared_heads
+    own_scores = torch.bmm(query.reshape(flat, groups, size), own_keys.reshape(flat, columns, -1).transpose(1, 2))
+    scores = own_scores.view(rows, shared_heads, groups, columns)
+    if cache.padding is not None:
+        scores = scores.masked_fill_(cache.padding[:, :, :, :columns], float("-inf"))
+    prefix = cache.shared.length
+    if prefix:
+        shared = _to_members(query.view(rows, shared_heads, groups, size), cache.members)
+        prefix_scores = torch.matmul(shared, cache.shared.keys[layer].transpose(2, 3))
+        scores = torch.cat([_to_rows(prefix_scores, cache.width, groups), scores], dim=3)
+    weights = torch.softmax(scores * scale, dim=3, dtype=torch.float32).to(query.dtype)
+    own_weights = weights[:, :, :, prefix:].reshape(flat, groups, columns)
+    out = torch.bmm(own_weights, own_values.reshape(flat, columns, -1)).view(rows, shared_heads, groups, -1)
+    if prefix:
+        prefix_weights = _to_members(weights[:, :, :, :prefix], cache.members)
+        out = out + _to_rows(torch.matmul(prefix_weights, cache.shared.values[layer]), cache.width, groups)
+    return out.view(rows, heads, 1, -1)
+
+
+def _to_members(rows: Tensor, members: int) -> Tensor:
+    """[members * width, heads, groups, n] -> [members, heads, width * groups, n]."""
+    _, heads, groups, n = rows.shape
+    return rows.view(members, -1, heads, groups, n).transpose(1, 2).reshape(members, heads, -1, n)
+
+
+def _to_rows(members: Tensor, width: int, groups: int) -> Tensor:
+    """The inverse of `_to_members`."""
+    count, heads, _, n = members.shape
+    return members.view(count, heads, width, groups, n).transpose(1, 2).reshape(count * width, heads, groups, n)
+
+
+def _after_prefix(shared: Tensor, own: Tensor) -> Tensor:
+    """[members, heads, prefix, size] and [rows, heads, columns, size] -> [rows, heads, prefix + columns, size]."""
+    width = own.shape[0] // shared.shape[0]
+    return torch.cat([shared.repeat_interleave(width, dim=0) if width > 1 else shared, own], dim=2)
+
+
+def _repeat(tensor: Tensor, groups: int) -> Tensor:
+    return tensor.repeat_interleave(groups, dim=1) if groups > 1 else tensor
+
+
+def register() -> None:
+    """Make `attn_implementation="broadreach"` known to Transformers; without a mask function of its own, so models
+    build no masks: the cache knows what each row may see."""
+    AttentionInterface.register(NAME, attend)
+
+
+register()

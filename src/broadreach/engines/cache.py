@@ -1,0 +1,139 @@
+"""Keys and values of one decode batch, in the form that Transformers models write to.
+
+A batch has `members * width` rows, member by member. Every row of a member starts with the same `prefix` tokens,
+whose keys and values are stored once per member; after them come the row's own columns, preallocated. Rows are
+left-padded: `pad[row]` columns of a row's own part are empty, so that all rows write the same column at each step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers.cache_utils import Cache, DynamicLayer
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """The tokens that all rows share: keys and values per layer, each [members, heads, length, head size]."""
+
+    length: int
+    keys: tuple[Tensor, ...]
+    values: tuple[Tensor, ...]
+
+
+NO_PREFIX = Prefix(0, (), ())
+
+
+class PrefixCache(Cache):
+    """Collects the keys and values of the shared prefix, one forward pass over [members, length] tokens."""
+
+    def __init__(self, layers: int) -> None:
+        super().__init__(layers=[DynamicLayer() for _ in range(layers)])
+        self.mask: Tensor | None = None
+
+    def update(self, keys: Tensor, values: Tensor, layer_idx: int, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
+        """Keep what the layer computed, and hand it straight to attention."""
+        layer = self.layers[layer_idx]
+        layer.keys, layer.values, layer.is_initialized = keys.contiguous(), values.contiguous(), True
+        return keys, values
+
+    def own(self, layer_idx: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Attention sees just the new tokens."""
+        return keys, values
+
+    def prefix(self) -> Prefix:
+        """What was collected."""
+        keys = tuple(layer.keys for layer in self.layers)
+        return Prefix(keys[0].shape[2], keys, tuple(layer.values for layer in self.layers))
+
+
+class RowCache(Cache):
+    """The rows of one decode batch; `attention.py` reads the tensors directly."""
+
+    def __init__(self, layers: int, members: int, width: int, capacity: int, prefix: Prefix) -> None:
+        super().__init__(layers=[DynamicLayer() for _ in range(layers)])
+        self.members = members
+        self.width = width
+        self.capacity = capacity
+        self.shared = prefix
+        self.length = 0
+        """Columns in use before the current forward pass."""
+        self.pad = torch.zeros(members * width, dtype=torch.long)
+        self.padding: Tensor | None = None
+        """True at the empty columns, bool [rows, 1, 1, capacity]; None when no row has any."""
+        self.mask: Tensor | None = None
+        """What the tokens of this pass may see: bool [rows, 1, tokens, prefix + columns]; None at single-token steps."""
+        self._fill: tuple[Tensor, Tensor, int] | None = None
+
+    def update(self, keys: Tensor, values: Tensor, layer_idx: int, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
+        """Write the new columns into the preallocated tensors; returns the new keys and values unchanged."""
+        layer = self.layers[layer_idx]
+        if not layer.is_initialized:
+            rows = self.members * self.width
+            layer.keys = keys.new_empty(rows, keys.shape[1], self.capacity, keys.shape[3])
+            layer.values = values.new_empty(rows, values.shape[1], self.capacity, values.shape[3])
+            layer.is_initialized = True
+        if self._fill is None:
+            stop = self.length + keys.shape[2]
+            layer.keys[:, :, self.length : stop] = keys
+            layer.values[:, :, self.length : stop] = values
+        else:
+            self._scatter(layer.keys, keys)
+            self._scatter(layer.values, values)
+        return keys, values
+
+    def own(self, layer_idx: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """The columns that attention sees besides the prefix: the new ones alone while prompts are filled in."""
+        if self._fill is not None:
+            return keys, values
+        layer, stop = self.layers[layer_idx], self.length + keys.shape[2]
+        return layer.keys[:, :, :stop], layer.values[:, :, :stop]
+
+    def fill(self, targets: Tensor, sources: Tensor, stop: int) -> None:
+        """The next pass runs over distinct prompts: row `targets[i]` of every member gets prompt `sources[i]`,
+        in the columns that end at `stop`."""
+        self._fill = (targets, sources, stop)
+
+    def filled(self, length: int, pad: Tensor) -> None:
+        """All prompts are in: the next pass continues every row after column `length`."""
+        self._fill, self.mask, self.length, self.pad = None, None, length, pad
+        self._mark_padding()
+
+    def keep(self, rows: Tensor, width: int) -> None:
+        """Compact to the given rows (int64, member by member, `width` of each member)."""
+        used = self.length
+        for layer in self.layers:
+            layer.keys = _gather(layer.keys, rows, used, self.capacity)
+            layer.values = _gather(layer.values, rows, used, self.capacity)
+        self.pad = self.pad[rows]
+        self.width = width
+        self._mark_padding()
+
+    def positions(self, tokens: int) -> Tensor:
+        """Position ids of the next `tokens` columns, int64 [rows, tokens]."""
+        columns = torch.arange(self.length, self.length + tokens) + self.shared.length
+        return columns.unsqueeze(0) - self.pad.unsqueeze(1)
+
+    def _mark_padding(self) -> None:
+        columns = torch.arange(self.capacity)
+        padding = (columns < self.pad.unsqueeze(1))[:, None, None, :]
+        self.padding = padding if bool(self.pad.any()) else None
+
+    def _scatter(self, into: Tensor, new: Tensor) -> None:
+        assert self._fill is not None
+        targets, sources, stop = self._fill
+        heads, tokens, size = new.shape[1:]
+        rows = into.view(self.members, self.width, heads, self.capacity, size)
+        prompts = new.view(self.members, -1, heads, tokens, size)
+        rows[:, targets, :, : stop - tokens] = 0
+        rows[:, targets, :, stop - tokens : stop] = prompts[:, sources]
+
+
+def _gather(tensor: Tensor, rows: Tensor, used: int, capacity: int) -> Tensor:
+    _, heads, _, size = tensor.shape
+    kept = tensor.new_empty(rows.numel(), heads, capacity, size)
+    kept[:, :, :used] = tensor[:, :, :used].index_select(0, rows)
+    return kept

@@ -1,0 +1,56 @@
+"""A run without a signal says so at once and stops asking for patience; one without trouble says what it does."""
+
+import pytest
+
+from broadreach.config import load_config
+from broadreach.runs.folder import RunFolder
+from broadreach.training.es import train
+from broadreach.types import UserError
+
+SETTINGS = ["model.path=nano", "es.population=3", "train.batch=4", "sampling.max_new_tokens=8", "train.updates=5"]
+
+
+class Notes:
+    """Remembers what a run said."""
+
+    def __init__(self):
+        self.notes, self.warnings, self.updates = [], [], []
+
+    def note(self, text):
+        self.notes.append(text)
+
+    def warn(self, text):
+        self.warnings.append(text)
+
+    def start(self, done, total, responses_per_update):
+        self.total = total
+
+    def responses(self, count):
+        pass
+
+    def update(self, metrics):
+        self.updates.append(metrics)
+
+
+def nothing(prompts, completions, **columns):
+    """A reward function that rewards nothing."""
+    return [0.0 for _ in completions]
+
+
+def not_a_number(prompts, completions, **columns):
+    return [float("nan") for _ in completions]
+
+
+def test_equal_rewards_stop_the_run_with_advice(tmp_path):
+    said = Notes()
+    settings = [*SETTINGS, f"task.reward={__name__}:nothing", f"run.dir={tmp_path}/r"]
+    with pytest.raises(UserError, match=r"stopped: 3 updates .* equal rewards .*task\.shots=2"):
+        train(load_config([], settings), RunFolder(tmp_path / "r"), said)
+    assert len(said.updates) == 3 and not any(line["updated"] for line in said.updates)
+    assert "all 3 members scored 0.000" in said.warnings[-1]
+
+
+def test_a_nan_reward_names_the_problem(tmp_path):
+    settings = [*SETTINGS, f"task.reward={__name__}:not_a_number", f"run.dir={tmp_path}/r"]
+    with pytest.raises(UserError, match=r"nano-chain-train-\S+.*nan"):
+        train(load_config([], settings), RunFolder(tmp_path / "r"), Notes())
