@@ -74,6 +74,7 @@ def main() -> None:
     parser.add_argument("--mixed", type=int, default=250, help="steps of stage 2, all ways of answering")
     chosen = parser.parse_args()
     started = time.monotonic()
+    torch.set_num_threads(1)  # nano_train works in two threads
     tokenizer = tokenizer_of(chosen.seed)
     model = model_of(tokenizer, chosen.seed)
     print(f"{model.num_parameters():,} parameters, {len(tokenizer)} tokens", flush=True)

@@ -14,7 +14,8 @@ from broadreach.analysis.diversity import (
     single_policy_success,
     weighted_gain,
 )
-from broadreach.analysis.drift import EDGES, TAUS, drift, relative_drift
+from broadreach.analysis.drift import EDGES, TAUS, drift
+from broadreach.models.distance import l2_norm, relative_l2
 from broadreach.analysis.estimator import kappa
 from broadreach.types import UserError
 
@@ -46,7 +47,8 @@ def test_drift_and_sparsity_equal_the_formulas() -> None:
     change = np.concatenate([other[n].ravel() for n in sorted(base)]).astype(np.float64) - flat
     found = drift(base, other)
     assert found.total.relative == pytest.approx(np.linalg.norm(change) / np.linalg.norm(flat), rel=1e-12)
-    assert relative_drift(base, other) == found.total.relative
+    assert relative_l2(other, base.items()) == pytest.approx(found.total.relative, rel=1e-12)
+    assert l2_norm(base) == pytest.approx(np.linalg.norm(flat), rel=1e-12)
     moved = np.abs(change) > 0
     assert 0 < moved.sum() < change.size and found.total.moved == moved.sum()
     for tau, share in zip(TAUS, found.total.sparsity, strict=True):

@@ -22,6 +22,7 @@ from broadreach.analysis.diversity import (
 from broadreach.analysis.estimator import coupling, kappa
 from broadreach.evaluation.metrics import maj_at_k, pass_at_k, pass_curve, plurality, task_average
 from broadreach.evaluation.statistics import Interval, bootstrap, paired_bootstrap
+from broadreach.verify.grading import grade
 
 CASES = Path(os.environ.get("BROADREACH_CASES", Path(__file__).parents[2] / "../shared/cases/handed")) / "metrics.json"
 SECTIONS: dict[str, list[dict[str, Any]]] = json.loads(CASES.read_text())["sections"] if CASES.exists() else {}
@@ -80,11 +81,10 @@ def check_vote(case: Case) -> None:
 
 
 def _graded(given: Case) -> tuple[list[str | None], list[bool]]:
-    families = pytest.importorskip("broadreach.verify.families")
     wrap = {"answer_tag": "<answer>{}</answer>"}.get(given["task"], "\\boxed{{{}}}")
     options = {letter: f"option {letter}" for letter in "ABCD"}
     data = {"options": options} if given["task"] == "choice" else {}
-    scores = [families.grade(given["task"], wrap.format(p), given["gold"], data) for p in given["payloads"]]
+    scores = [grade(given["task"], wrap.format(p), given["gold"], data) for p in given["payloads"]]
     return [score.answer_key for score in scores], [score.correct for score in scores]
 
 

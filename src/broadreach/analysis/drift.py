@@ -89,11 +89,6 @@ def drift(base: Weights, other: Weights, taus: Sequence[float] = TAUS) -> Drift:
     )
 
 
-def relative_drift(base: Weights, other: Weights) -> float:
-    """||other - base|| / ||base|| over the whole model, in float64 (equation 15)."""
-    return drift(base, other).total.relative
-
-
 def _measure(name: str, before: NDArray[Any], change: NDArray[np.float64], taus: Sequence[float]) -> TensorDrift:
     moved = change > 0
     place = int(change.argmax()) if change.size else 0

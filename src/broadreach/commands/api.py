@@ -39,9 +39,7 @@ def train(config: Config, reporter: Reporter | None = None) -> RunFolder:
 def start(config: Config, run: RunFolder, reporter: Reporter) -> None:
     """Train in `run`, or go on with it."""
     from broadreach.training import es
-    from broadreach.training.environment import use_threads
 
-    use_threads(config.engine.threads)
     es.train(config, run, reporter)
 
 
@@ -113,9 +111,7 @@ def _evaluate(
 ) -> tuple[str, Path, dict[str, Any]]:
     from broadreach.evaluation.evaluate import evaluate_weights
     from broadreach.models.locate import locate
-    from broadreach.training.environment import use_threads
 
-    use_threads(config.engine.threads)
     folder = root / name
 
     def advance(done: int, total: int) -> None:

@@ -7,19 +7,17 @@ token is chosen. Transformers' `generate()` is the oracle in the tests.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from broadreach.engines.base import Progress
-from broadreach.engines.runner import Prompts, Runner, Tokens
-from broadreach.types import Request, UserError
-
-Choose: TypeAlias = Callable[[Tensor, Sequence[int], Sequence[int], int], Tensor]
-"""(logits [rows, vocabulary], member position of each row, request of each row, position) -> token ids [rows]."""
+from broadreach.engines.runner import Prompts, Runner, Tokens, common_prefix, distinct_prompts
+from broadreach.noise.sampling import sample_rows, sample_tokens
+from broadreach.types import Member, Request, Sampling, UserError
 
 KEEP_ABOVE = 0.9
 """Compact when fewer than this share of a batch's rows are still going."""
@@ -31,20 +29,24 @@ class Limits:
 
     rows: int
     """Most rows of one batch, over all members."""
-    max_new_tokens: int
+    cache_bytes: int
+    """Most memory of the rows' keys and values."""
     context_length: int
+    """Most tokens of a prompt and its response."""
+    ends: frozenset[int]
+    """Token ids that end a response."""
 
 
-def check_requests(requests: Sequence[Request], limits: Limits) -> None:
+def check_requests(requests: Sequence[Request], limits: Limits, max_new_tokens: int) -> None:
     """UserError naming the first problem whose prompt is empty, or does not fit with its response in the context."""
     for request in requests:
         if not request.prompt:
             raise UserError(f"problem {request.problem_id}: the prompt is empty; check the task and the chat template")
-        needed = len(request.prompt) + limits.max_new_tokens
+        needed = len(request.prompt) + max_new_tokens
         if needed > limits.context_length:
             raise UserError(
                 f"problem {request.problem_id}: prompt of {len(request.prompt)} tokens plus max_new_tokens"
-                f" {limits.max_new_tokens} is {needed}, more than the model's context of {limits.context_length};"
+                f" {max_new_tokens} is {needed}, more than the model's context of {limits.context_length};"
                 " lower sampling.max_new_tokens or set train.max_prompt_tokens"
             )
 
@@ -52,75 +54,81 @@ def check_requests(requests: Sequence[Request], limits: Limits) -> None:
 def decode(
     runner: Runner,
     requests: Sequence[Request],
-    prefix: Tokens,
+    members: Sequence[Member],
+    sampling: Sampling,
     limits: Limits,
-    ends: frozenset[int],
-    choose: Choose,
     progress: Progress | None = None,
 ) -> list[list[Tokens]]:
     """Answer every request under every member: result[member][request] is the token ids, the end token included.
 
-    `prefix` begins every prompt (see `runner.common_prefix`).
+    `members` are those whose weights the runner serves now, in its order. UserError as `check_requests` says, and when
+    logits are not finite.
     """
+    assert len(members) == runner.members
+    check_requests(requests, limits, sampling.max_new_tokens)
+    answers: list[list[Tokens]] = [[()] * len(requests) for _ in members]
+    if not requests:
+        return answers
+    prefix = common_prefix([request.prompt for request in requests])
     runner.set_prefix(prefix)
-    answers: list[list[Tokens]] = [[()] * len(requests) for _ in range(runner.members)]
     order = sorted(range(len(requests)), key=lambda i: (-len(requests[i].prompt), requests[i].prompt))
-    width = max(1, limits.rows // runner.members)
+    columns = max(len(request.prompt) for request in requests) - len(prefix) + sampling.max_new_tokens
+    rows = min(limits.rows, limits.cache_bytes // (columns * runner.call.column_bytes))
+    width = max(1, rows // len(members))
     for first in range(0, len(order), width):
         chosen = order[first : first + width]
-        prompts = _distinct([requests[i].prompt[len(prefix) :] for i in chosen])
-        generated = _decode_batch(runner, prompts, chosen, limits.max_new_tokens, ends, choose, progress)
-        for member in range(runner.members):
-            for row, request in enumerate(chosen):
-                answers[member][request] = _until_end(generated[member * len(chosen) + row], ends)
+        batch = [requests[i] for i in chosen]
+        prompts = distinct_prompts([request.prompt[len(prefix) :] for request in batch])
+        generated = _decode_batch(runner, prompts, batch, members, sampling, limits, progress)
+        for slot, tokens in enumerate(generated):
+            answers[slot // len(chosen)][chosen[slot % len(chosen)]] = _until_end(tokens, limits.ends)
     return answers
 
 
 def _decode_batch(
     runner: Runner,
     prompts: Prompts,
-    requests: Sequence[int],
-    max_new_tokens: int,
-    ends: frozenset[int],
-    choose: Choose,
+    requests: Sequence[Request],
+    members: Sequence[Member],
+    sampling: Sampling,
+    limits: Limits,
     progress: Progress | None,
 ) -> list[list[int]]:
     """Token ids of each row, member by member; what follows a row's first end token is meaningless."""
-    width = len(requests)
-    total = runner.members * width
-    logits, rows = runner.start(prompts, max_new_tokens)
-    generated = torch.zeros(total, max_new_tokens, dtype=torch.long)
+    logits, rows = runner.start(prompts, sampling.max_new_tokens)
+    noise = sample_rows(
+        [request.problem_id for request in requests] * len(members),
+        [request.sample for request in requests] * len(members),
+        [member.index for member in members for _ in requests],
+        seed=sampling.seed,
+        step=sampling.step,
+        common=sampling.common,
+    )
+    slots = torch.arange(len(noise))
+    generated = torch.zeros(len(noise), sampling.max_new_tokens, dtype=torch.long)
     is_end = torch.zeros(logits.shape[1], dtype=torch.bool)
-    is_end[[end for end in ends if end < len(is_end)]] = True
-    slots = torch.arange(total)
-    going = torch.ones(total, dtype=torch.bool)
-    row_members, row_requests = _describe(slots, width, requests)
-    for position in range(max_new_tokens):
-        tokens = choose(logits, row_members, row_requests, position)
+    is_end[[end for end in limits.ends if end < len(is_end)]] = True
+    going = torch.ones(len(noise), dtype=torch.bool)
+    for position in range(sampling.max_new_tokens):
+        tokens = sample_tokens(logits, sampling.temperature, noise, np.full(len(noise), position))
         generated[slots, position] = tokens
         ended = is_end[tokens] & going
         going &= ~ended
         if progress is not None and (count := int(ended.sum())):
             progress(count)
-        left = _busiest(going, runner.members)
-        if left == 0 or position + 1 == max_new_tokens:
+        left = _busiest(going, len(members))
+        if left == 0 or position + 1 == sampling.max_new_tokens:
             break
-        if left < KEEP_ABOVE * (len(slots) // runner.members):
-            kept = _keep_going_first(going, runner.members, left)
+        if left < KEEP_ABOVE * (len(slots) // len(members)):
+            kept = _keep_going_first(going, len(members), left)
             rows.keep(kept, left)
+            noise = noise.take(kept.numpy())
             slots, going, tokens = slots[kept], going[kept], tokens[kept]
-            row_members, row_requests = _describe(slots, width, requests)
         logits = rows.step(tokens)
     if progress is not None and (count := int(going.sum())):
         progress(count)
     listed: list[list[int]] = generated.tolist()
     return listed
-
-
-def _describe(slots: Tensor, width: int, requests: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Member position and request index of each row."""
-    listed: list[int] = slots.tolist()
-    return [slot // width for slot in listed], [requests[slot % width] for slot in listed]
 
 
 def _busiest(going: Tensor, members: int) -> int:
@@ -136,22 +144,8 @@ def _keep_going_first(going: Tensor, members: int, width: int) -> Tensor:
     return kept.reshape(-1)
 
 
-def _distinct(prompts: Sequence[Tokens]) -> Prompts:
-    """Each prompt once, in order of first appearance."""
-    index: dict[Tokens, int] = {}
-    of_row = tuple(index.setdefault(prompt, len(index)) for prompt in prompts)
-    return Prompts(tuple(index), of_row)
-
-
 def _until_end(tokens: Sequence[int], ends: frozenset[int]) -> Tokens:
     for position, token in enumerate(tokens):
         if token in ends:
             return tuple(tokens[: position + 1])
     return tuple(tokens)
-
-
-def greedy(logits: Tensor, members: Sequence[int], requests: Sequence[int], position: int) -> Tensor:
-    """The most probable token, the lowest id among equals."""
-    return torch.argmax(logits, dim=1)
-
-

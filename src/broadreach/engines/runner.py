@@ -54,6 +54,7 @@ class Runner(Protocol):
     """A model that serves `members` sets of weights side by side (1 for an ordinary model)."""
 
     members: int
+    call: ModelCall
 
     def set_prefix(self, prefix: Tokens) -> None:
         """Compute what all rows share; call it again whenever the weights have changed."""
@@ -197,7 +198,12 @@ class ModelCall:
         self._keeps_logits = "logits_to_keep" in parameters
         self._takes_positions = "position_ids" in parameters
         self.config: Any = model.config
-        self.layers: int = self.config.get_text_config().num_hidden_layers
+        text = self.config.get_text_config()
+        self.layers: int = text.num_hidden_layers
+        heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
+        size = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
+        self.column_bytes: int = 2 * self.layers * heads * size * model.dtype.itemsize  # type: ignore[operator, union-attr]
+        """Memory of one token's keys and values."""
 
     def __call__(self, ids: Tensor, positions: Tensor, cache: Any, *, last: int, mask: Tensor | None = None) -> Tensor:
         """Logits of the last `last` tokens, [rows, last, vocabulary]."""
@@ -249,6 +255,13 @@ def common_prefix(prompts: Sequence[Tokens]) -> Tokens:
     while length < limit and shortest[length] == longest[length]:
         length += 1
     return shortest[:length]
+
+
+def distinct_prompts(prompts: Sequence[Tokens]) -> Prompts:
+    """Each prompt once, in order of first appearance."""
+    index: dict[Tokens, int] = {}
+    of_row = tuple(index.setdefault(prompt, len(index)) for prompt in prompts)
+    return Prompts(tuple(index), of_row)
 
 
 def _portions(prompts: Sequence[Tokens], budget: int) -> list[tuple[int, int]]:

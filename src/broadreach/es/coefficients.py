@@ -11,7 +11,7 @@ from broadreach.types import Update
 
 def make_update(weights: NDArray[np.float64], alpha: float, anchor_decay: float = 0.0) -> Update | None:
     """`c_i = round(alpha * w_i / N * 2**K)` for weights [N]; None when every weight is zero."""
-    quantised = quantise(alpha * weights / len(weights))
+    quantised = quantise((alpha * weights / len(weights)).tolist())
     if quantised is None:
         return None
     coefficients, shift = quantised

@@ -67,6 +67,8 @@ def evaluate_weights(
         seed=plan.seed,
         problems=len(problems),
         problem_digest=problem_digest(problems),
+        dtype=plan.dtype,
+        private=bool(getattr(task, "private", False)),
     )
     path = out / "samples.jsonl"
     with SampleStore(path, header, [problem.id for problem in problems]) as store:

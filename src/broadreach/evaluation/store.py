@@ -38,6 +38,8 @@ class StoreHeader:
     problems: int
     problem_digest: str
     """`problem_digest(problems)`: ids, questions and golds in order."""
+    dtype: str = "float32"
+    """Type of the served weights."""
     private: bool = False
     """The task's terms forbid publishing items: questions are not stored, and reports show no text."""
 

@@ -56,7 +56,9 @@ def _find(name: str) -> Path:
     if directory.is_dir():
         return directory
     if not _looks_like_hub_id(name):
-        raise UserError(f"model directory {name} does not exist; give nano, smollm2, a directory or a Hub id (owner/name)")
+        raise UserError(
+            f"model directory {name} does not exist; give nano, smollm2, a directory or a Hub id (owner/name)"
+        )
     return _download(name)
 
 

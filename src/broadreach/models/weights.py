@@ -43,6 +43,27 @@ def load_model(directory: Path, dtype: str) -> nn.Module:
     return loaded
 
 
+def build_model(directory: Path, dtype: str) -> nn.Module:
+    """The model of a directory with parameters allocated but not read: fill them with `assign`.
+
+    Reads the weights after all when the checkpoint keeps more than parameters (buffers that are not computed).
+    """
+    from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers.initialization import no_init_weights
+
+    try:
+        config = AutoConfig.from_pretrained(directory, local_files_only=True)
+        with no_init_weights():
+            model = AutoModelForCausalLM.from_config(config, dtype=torch_dtype(dtype))
+    except (OSError, ValueError, KeyError) as error:
+        raise UserError(f"cannot build the model in {directory} ({_first_line(error)}); check config.json") from error
+    model.tie_weights()
+    if set(model.state_dict()) != set(dict(model.named_parameters(remove_duplicate=False))):
+        return load_model(directory, dtype)
+    built: nn.Module = model.eval().requires_grad_(False)
+    return built
+
+
 def named_tensors(model: nn.Module) -> dict[str, torch.Tensor]:
     """The parameters by canonical name, sorted, tied ones once under the name that save_pretrained writes."""
     return {name: tensor.detach() for name, tensor in sorted(model.named_parameters())}
@@ -121,7 +142,7 @@ def export(centre: Centre, base_dir: Path, out_dir: Path, dtype: str) -> Path:
 
 
 def _write_model(centre: Centre, base_dir: Path, out: Path, dtype: str) -> None:
-    model = load_model(base_dir, dtype)
+    model = build_model(base_dir, dtype)
     assign(named_tensors(model), centre)
     model.save_pretrained(out)  # type: ignore[operator]
     for path in _side_files(base_dir):

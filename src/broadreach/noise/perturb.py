@@ -92,7 +92,7 @@ def perturb_into(
         from broadreach.noise import triton_kernels
 
         master = torch.as_tensor(theta, device=out.device)
-        triton_kernels.perturb(master, out, scale, key, text_hash, offset, row_length)
+        triton_kernels.perturb(master, out, float(scale), key, text_hash, offset, row_length)
         return
     source = _master(theta, name)
     width = source.size if row_length is None else source.shape[-1]
@@ -101,6 +101,8 @@ def perturb_into(
     contiguous = out.detach() if out.is_contiguous() else torch.empty_like(out, memory_format=torch.contiguous_format)
     if contiguous.shape != source.shape:
         raise UserError(f"noise: {name} has shape {source.shape}, its output {tuple(out.shape)}; they must be equal")
+    if out.dtype == torch.float32 and np.may_share_memory(source, contiguous.numpy()):
+        raise UserError(f"noise: the output of {name} shares memory with its centre; copy the centre first")
     rows = source.reshape(-1, width)
     table, pitch = quantile_table(), row_length or 0
     if out.dtype == torch.float32:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from broadreach.types import Message, Problem, Score
+from broadreach.types import FinishReason, Message, Problem, Score
 
 
 class Task(Protocol):
@@ -28,5 +28,5 @@ class Task(Protocol):
     def worked_examples(self) -> Sequence[tuple[Problem, str]]:
         """Problems with a model answer, for `shots`; never from the test split."""
 
-    def score(self, problem: Problem, text: str, finish_reason: str | None = None) -> Score:
+    def score(self, problem: Problem, text: str, finish_reason: FinishReason | None = None) -> Score:
         """The verdict on one response; never raises, a verifier failure is `Score.error`."""

@@ -12,7 +12,7 @@ from broadreach.tasks.byo_rows import Columns, to_problem
 from broadreach.tasks.hygiene_keys import normalise
 from broadreach.tasks.instructions import BY_FAMILY, instruction_hash
 from broadreach.tasks.sources import Row, Source, numbered_lines, read_file, read_hub
-from broadreach.types import Message, Problem, Score, UserError
+from broadreach.types import FinishReason, Message, Problem, Score, UserError
 
 FAMILIES = (*BY_FAMILY, "custom")
 _SALT = "broadreach held-out rows 0: "
@@ -61,11 +61,11 @@ class OwnDataTask:
         """The examples given in the options."""
         return self.examples
 
-    def score(self, problem: Problem, text: str, finish_reason: str | None = None) -> Score:
+    def score(self, problem: Problem, text: str, finish_reason: FinishReason | None = None) -> Score:
         """The verdict of the family; UserError for family `custom`, which only a reward function can grade."""
         if self.family == "custom":
             raise UserError(f"task {self.name}: family custom has no verifier; set task.reward")
-        from broadreach.verify.families import grade
+        from broadreach.verify.grading import grade
 
         return grade(self.family, text, problem.gold, problem.data, finish_reason=finish_reason)
 

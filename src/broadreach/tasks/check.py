@@ -14,6 +14,8 @@ from broadreach.types import Problem, Response, Score
 
 NEAR_MISS_PROBLEMS = 200
 """Near misses are tried for so many problems of a split, evenly spread."""
+NEAR_MISS_PROGRAMS = 25
+"""The same for code, where each costs a sandbox."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +44,17 @@ def check_task(
     task: Task,
     split: str = "test",
     settings: VerifySettings | None = None,
-    near_miss_problems: int = NEAR_MISS_PROBLEMS,
+    near_miss_problems: int | None = None,
 ) -> Check:
     """Grade every gold of a split and the near misses of some problems; UserError when data are missing."""
     start = time.perf_counter()
     problems = task.problems(split)
-    right = [(problem, text) for problem in problems if (text := golds.solution(task.family, problem)) is not None]
-    step = max(1, len(problems) // max(1, near_miss_problems))
-    wrong = [
-        (problem, text)
-        for problem in problems[::step][:near_miss_problems]
-        for text in golds.near_misses(task.family, problem)
-    ]
+    right = [(problem, text) for problem in problems if (text := solution(task, problem)) is not None]
+    tried = near_miss_problems
+    if tried is None:
+        tried = NEAR_MISS_PROGRAMS if task.family == "code" else NEAR_MISS_PROBLEMS
+    step = max(1, len(problems) // max(1, tried))
+    wrong = [(problem, text) for problem in problems[::step][:tried] for text in near_misses(task, problem)]
     with Grader(task, settings) as grader:
         scores = _grade(grader, [*right, *wrong])
     failed = [
@@ -76,6 +77,20 @@ def check_task(
     )
 
 
+def solution(task: Task, problem: Problem) -> str | None:
+    """A response that must score 1: the task's own `solution(problem)` where it has one, else its family's."""
+    own = getattr(task, "solution", None)
+    found: str | None = own(problem) if own is not None else golds.solution(task.family, problem)
+    return found
+
+
+def near_misses(task: Task, problem: Problem) -> Sequence[str]:
+    """Responses that must not score 1: the task's own `near_misses(problem)` where it has them, else its family's."""
+    own = getattr(task, "near_misses", None)
+    found: Sequence[str] = own(problem) if own is not None else golds.near_misses(task.family, problem)
+    return found
+
+
 def _grade(grader: Grader, pairs: Sequence[tuple[Problem, str]]) -> list[Score]:
     return grader.grade([problem for problem, _ in pairs], [Response(text, (), "stop", 0) for _, text in pairs])
 
@@ -83,4 +98,6 @@ def _grade(grader: Grader, pairs: Sequence[tuple[Problem, str]]) -> list[Score]:
 def _why(score: Score) -> str:
     if score.error is not None:
         return f"error: {score.error}"
+    if score.timed_out:
+        return "timeout"
     return "wrong verdict" if score.format_ok else "format failure"

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from broadreach.tasks import golds
 from broadreach.tasks.instructions import instruction_hash
 from broadreach.tasks.sources import Row, Source, Where, available, read
-from broadreach.types import Message, Problem, Score, UserError
+from broadreach.types import FinishReason, Message, Problem, Score, UserError
 
 Convert: TypeAlias = Callable[[int, Row], Problem]
 """(row index, row) -> problem; a missing gold becomes "", and is dropped and counted."""
@@ -101,9 +101,9 @@ class DatasetTask:
         """Problems with a model answer, from the training side."""
         return self.examples
 
-    def score(self, problem: Problem, text: str, finish_reason: str | None = None) -> Score:
+    def score(self, problem: Problem, text: str, finish_reason: FinishReason | None = None) -> Score:
         """The verdict on one response, in this process and without a pool; never raises."""
-        from broadreach.verify.families import grade
+        from broadreach.verify.grading import grade
 
         return grade(self.family, text, problem.gold, problem.data, finish_reason=finish_reason)
 

@@ -121,9 +121,11 @@ def _countdown_misses(problem: Problem) -> list[str]:
     numbers = list(problem.data["numbers"])
     target = problem.data.get("target", problem.gold)
     everything = " + ".join(map(str, numbers))
+    invented = [numbers[0], numbers[0], int(target)]
+    twice = f"<answer>{numbers[0]} - {numbers[0]} + {target}</answer>"
     return [
+        *([] if sorted(invented) == sorted(numbers) else [twice]),
         f"<answer>{target}</answer>",
-        f"<answer>{numbers[0]} - {numbers[0]} + {target}</answer>",
         f"<answer>({everything}) * 0 + {target}</answer>",
         f"<answer>{numbers[0]}**{numbers[-1]}</answer>",
         "<answer>__import__('os').getpid()</answer>",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -12,17 +12,27 @@ from broadreach.config import VerifySettings
 from broadreach.tasks.base import Task
 from broadreach.tasks.reward_function import SKIPPED
 from broadreach.types import Problem, Response, Score, UserError
+from broadreach.verify.families import FAMILIES
+from broadreach.verify.grading import Item
 
 if TYPE_CHECKING:
-    from broadreach.verify.pool import GradingPool
+    from broadreach.verify.pool import GradingPool, Handle
 
 
 @runtime_checkable
 class BatchTask(Protocol):
-    """A task that grades many responses in one call (a user's reward function, reasoning-gym)."""
+    """A task that grades many responses in one call (a user's reward function)."""
 
     def score_batch(self, problems: Sequence[Problem], responses: Sequence[Response]) -> list[Score]:
         """One score a response, in order."""
+
+
+@runtime_checkable
+class SessionTask(Protocol):
+    """A task whose batches need a process of their own while a Grader is open (reasoning-gym)."""
+
+    def session(self, settings: VerifySettings) -> AbstractContextManager[BatchTask]:
+        """What grades batches until the context ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,38 +75,40 @@ class Grader:
         self.task = task
         self.settings = settings or VerifySettings()
         self.counts = Counts()
+        self.sandbox: str | None = None
+        """How model-written programs run (for the report): `bubblewrap` or `unsandboxed`; None when none do."""
         self._stack = ExitStack()
         self._pool: GradingPool | None = None
+        self._batch: BatchTask | None = None
         self._waiting: dict[int, tuple[Problem, Response]] = {}
-        self._pooled: dict[int, int] = {}
+        self._pooled: dict[int, Handle] = {}
         self._done: dict[int, Score] = {}
         self._next = 0
 
     def __enter__(self) -> Grader:
-        from broadreach.verify.families import FAMILIES
-
-        if not isinstance(self.task, BatchTask) and self.task.family in FAMILIES:
-            from broadreach.verify.pool import GradingPool
-
-            self._pool = self._stack.enter_context(GradingPool(self.settings))
+        if isinstance(self.task, BatchTask):
+            self._batch = self.task
+        elif self.task.family in FAMILIES:
+            self._pool = self._stack.enter_context(self._open_pool())
+        elif isinstance(self.task, SessionTask):
+            self._batch = self._stack.enter_context(self.task.session(self.settings))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stack.close()
-        self._pool = None
+        self._pool = self._batch = None
 
     def submit(self, problem: Problem, response: Response) -> int:
         """Start grading one response; the handle is for `results`."""
         handle = self._next
         self._next += 1
-        if isinstance(self.task, BatchTask):
+        if self._batch is not None:
             self._waiting[handle] = (problem, response)
         elif self._pool is not None:
-            self._pooled[handle] = self._pool.submit(
-                self.task.family, response.text, problem.gold, problem.data, finish_reason=response.finish_reason
-            )
+            item = Item(self.task.family, response.text, problem.gold, problem.data, response.finish_reason)
+            self._pooled[handle] = self._pool.submit(item)
         else:
             self._done[handle] = _own_score(self.task, problem, response)
         return handle
@@ -129,12 +141,25 @@ class Grader:
         """Responses whose verdict took longer than the deadline."""
         return self.counts.timeouts
 
+    def _open_pool(self) -> GradingPool:
+        from broadreach.verify.pool import GradingPool
+        from broadreach.verify.sandbox import find_sandbox
+
+        if self.task.family == "code":
+            self.sandbox = find_sandbox(self.settings.allow_unsandboxed).mode
+        return GradingPool(
+            workers=self.settings.workers,
+            deadline=self.settings.deadline,
+            memory=int(self.settings.memory_gb * 1024**3),
+            allow_unsandboxed=self.settings.allow_unsandboxed,
+        )
+
     def _finish_batch(self, handles: list[int]) -> None:
         if not handles:
             return
-        assert isinstance(self.task, BatchTask)
+        assert self._batch is not None
         pairs = [self._waiting.pop(handle) for handle in handles]
-        scores = self.task.score_batch([problem for problem, _ in pairs], [response for _, response in pairs])
+        scores = self._batch.score_batch([problem for problem, _ in pairs], [response for _, response in pairs])
         self._done.update(zip(handles, scores, strict=True))
 
 

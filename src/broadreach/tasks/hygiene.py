@@ -106,7 +106,7 @@ def training_problems(
     lengths: Callable[[Sequence[Problem]], Sequence[int]] | None = None,
     max_prompt_tokens: int | None = None,
 ) -> tuple[list[Problem], Hygiene]:
-    """What to train on, and the report; UserError when test problems are among them (unless allowed) or none is left."""
+    """What to train on, and the report; UserError for test problems among them (unless allowed) or none left."""
     problems, report = examine(task, lengths, max_prompt_tokens)
     if report.overlaps and not settings.allow_overlap:
         shown = ", ".join(f"{identity} = {test}" for identity, test in report.overlaps[:_EXAMPLES])

@@ -103,7 +103,7 @@ def _construct(name: str, options: dict[str, Any]) -> Task:
 
         return _call(name, NANO_TASKS[name], options)
     if name.startswith(REASONING_GYM):
-        from broadreach.tasks.reasoning_gym import reasoning_gym_task
+        from broadreach.tasks.rgym import reasoning_gym_task
 
         return reasoning_gym_task(name.removeprefix(REASONING_GYM), options)
     target = BUILT_IN.get(name) or PATTERNS.get(name)

@@ -1,8 +1,9 @@
 """Rewards from outside: any function with TRL's reward-function signature, by import path, over any task's prompts.
 
 Contract (TRL 1.16, GRPOTrainer):
-`f(prompts, completions, completion_ids, **columns, trainer_state, log_extra, log_metric)` returns one number or None a completion; it may be a coroutine. Chat prompts give `[{"role": "assistant", ...}]`
-completions, plain string prompts give strings.
+`f(prompts, completions, completion_ids, **columns, trainer_state, log_extra, log_metric)` returns one number or None
+a completion; it may be a coroutine. Chat prompts give `[{"role": "assistant", ...}]` completions, plain string prompts
+give strings.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from broadreach.tasks.base import Task
-from broadreach.types import Message, Problem, Response, Score, UserError
+from broadreach.types import FinishReason, Message, Problem, Response, Score, UserError
 
 SKIPPED = "skipped: the reward function returned None"
 """`Score.error` of a response without reward: it is counted, and left out of means (grading.mean_reward)."""
@@ -67,10 +68,9 @@ class RewardTask:
         """The wrapped task's worked examples."""
         return self.task.worked_examples()
 
-    def score(self, problem: Problem, text: str, finish_reason: str | None = None) -> Score:
+    def score(self, problem: Problem, text: str, finish_reason: FinishReason | None = None) -> Score:
         """The reward of one response; UserError as in `score_batch`."""
-        reason = cast(Any, finish_reason or "stop")
-        return self.score_batch([problem], [Response(text, (), reason, 0)])[0]
+        return self.score_batch([problem], [Response(text, (), finish_reason or "stop", 0)])[0]
 
     def score_batch(self, problems: Sequence[Problem], responses: Sequence[Response]) -> list[Score]:
         """One score a response, from one call of the function.

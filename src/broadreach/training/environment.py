@@ -14,7 +14,7 @@ from typing import Any
 PACKAGES = ("broadreach", "torch", "transformers", "numba", "numpy", "math-verify")
 
 
-def environment(model_digest: str) -> dict[str, Any]:
+def environment(model_digest: str, parameters: int = 0, base_norm: float = 0.0) -> dict[str, Any]:
     """Facts for environment.json."""
     import torch
 
@@ -31,18 +31,9 @@ def environment(model_digest: str) -> dict[str, Any]:
         },
         "platform": platform.platform(),
         "model_digest": model_digest,
+        "parameters": parameters,
+        "base_norm": base_norm,
     }
-
-
-def use_threads(threads: int | None) -> None:
-    """Threads of torch and of the noise kernels; None leaves both as they are."""
-    if threads is None:
-        return
-    import numba
-    import torch
-
-    torch.set_num_threads(threads)
-    numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
 
 
 def _version(name: str) -> str:

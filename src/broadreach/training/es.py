@@ -12,7 +12,7 @@ from broadreach.engines.select import build_engine
 from broadreach.es.loop import es_step
 from broadreach.fleet.base import Evaluation
 from broadreach.fleet.local import LocalFleet
-from broadreach.models.weights import export
+from broadreach.models.weights import export, parameter_count
 from broadreach.runs.checkpoint import save_snapshot
 from broadreach.runs.folder import RunFolder
 from broadreach.runs.ledger import Ledger, LedgerEntry
@@ -25,7 +25,7 @@ from broadreach.training.reporter import Reporter
 from broadreach.training.restore import restore
 from broadreach.training.setup import Prepared, prepare
 from broadreach.training.signal import IdleGuard, describe_base
-from broadreach.types import Member, Perturbation, Sampling, StepRecord
+from broadreach.types import Centre, Member, Perturbation, Sampling, StepRecord
 
 
 def train(config: Config, run: RunFolder, reporter: Reporter) -> None:
@@ -35,12 +35,26 @@ def train(config: Config, run: RunFolder, reporter: Reporter) -> None:
     and repeats it with the same prompts, directions and sampling noise.
     """
     prepared = prepare(config)
-    with run.locked(), ExitStack() as stack:
+    with run.locked():
         resumed = run.claim(config)
+        if run.finished_updates() >= prepared.total:
+            reporter.note(f"{run.path} is finished: all {prepared.total} updates are done")
+            return
+        run.reopen()
         for note in prepared.notes:
             reporter.note(note)
+        centre, last_digest = _run_updates(config, run, prepared, resumed, reporter)
+        export(centre, prepared.model_dir, run.export, config.model.dtype)
+        run.mark_done({"updates": prepared.total, "digest": last_digest})
+
+
+def _run_updates(
+    config: Config, run: RunFolder, prepared: Prepared, resumed: bool, reporter: Reporter
+) -> tuple[Centre, str]:
+    """All updates that are left; returns the last centre and its digest, and lets go of the engine."""
+    with ExitStack() as stack:
         state = restore(config, run, prepared.model_dir, reporter if resumed else None)
-        run.write_environment(environment(state.header.base_digest))
+        run.write_environment(environment(state.header.base_digest, parameter_count(state.centre), state.base_norm))
         ledger = stack.enter_context(state.open_ledger())
         metrics = MetricsFile(run.metrics_file)
         metrics.rewind(state.step)
@@ -55,8 +69,7 @@ def train(config: Config, run: RunFolder, reporter: Reporter) -> None:
             reporter.note(f"coordinates that a perturbation rounds away in {config.model.dtype}: {shares}")
             describe_base(fleet, prepared, config, reporter)
         loop.run(state.step)
-        export(state.centre, prepared.model_dir, run.export, config.model.dtype)
-        run.mark_done({"updates": prepared.total, "digest": fleet.digests()[0]})
+        return state.centre, fleet.digests()[0]
 
 
 @dataclass(frozen=True, slots=True)

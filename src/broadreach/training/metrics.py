@@ -12,6 +12,7 @@ from typing import Any
 from broadreach.fleet.base import Evaluation
 from broadreach.runs.files import explained_disk_errors, write_atomically
 from broadreach.tasks.grading import mean_reward
+from broadreach.tasks.reward_function import SKIPPED
 from broadreach.types import Score, StepRecord, UserError
 
 
@@ -45,8 +46,9 @@ def update_metrics(record: StepRecord, evaluation: Evaluation) -> dict[str, Any]
         "reward_max": max(record.rewards),
         "accuracy": share(score.correct for score in scores),
         "format_rate": share(score.format_ok for score in scores),
-        "errors": sum(score.error is not None and not score.timed_out for score in scores),
+        "errors": sum(score.error not in (None, SKIPPED) and not score.timed_out for score in scores),
         "timeouts": sum(score.timed_out for score in scores),
+        "skipped": sum(score.error == SKIPPED for score in scores),
         "truncated": share(response.finish_reason == "length" for response in responses),
         "responses": len(responses),
         "tokens": sum(len(response.tokens) for response in responses),

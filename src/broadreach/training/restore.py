@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from broadreach.config import Config
+from broadreach.models.distance import l2_norm
 from broadreach.models.weights import load_centre
 from broadreach.noise.philox import NOISE_FORMAT
 from broadreach.noise.table import table_digest
@@ -33,6 +34,7 @@ class TrainingState:
     ledger_path: Path
     contents: LedgerContents
     header: LedgerHeader
+    base_norm: float
 
     @contextmanager
     def open_ledger(self) -> Iterator[Ledger]:
@@ -59,6 +61,7 @@ def restore(config: Config, run: RunFolder, model_dir: Path, reporter: Reporter 
         check_base(centre, header, run.path)
     if contents.torn and reporter is not None:
         reporter.warn(f"{run.ledger_file}: the last line was incomplete (a write was cut short); it is dropped")
+    norm = l2_norm(centre)
     step = len(contents.entries)
     snapshot = newest_snapshot(run.snapshots, contents.entries)
     if snapshot is not None:
@@ -68,7 +71,7 @@ def restore(config: Config, run: RunFolder, model_dir: Path, reporter: Reporter 
         reporter.note(
             f"resuming after update {step} (snapshot of update {snapshot[0] if snapshot else 0} and the ledger)"
         )
-    return TrainingState(step, centre, base, run.ledger_file, contents, header)
+    return TrainingState(step, centre, base, run.ledger_file, contents, header, norm)
 
 
 def _needs_base(config: Config, centre: Centre) -> bool:

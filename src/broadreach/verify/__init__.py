@@ -1,4 +1,7 @@
-"""Verdicts on model text: extraction, exact comparison, and the killable workers and sandbox behind them.
+"""Verdicts on model text: extraction, exact comparison, and the killable workers and sandbox behind them."""
 
-Entry points: `families.grade` for one response, `pool.GradingPool` for many, `families.FAMILIES` for the list.
-"""
+from broadreach.verify.families import FAMILIES
+from broadreach.verify.grading import Item, grade
+from broadreach.verify.pool import GradingPool
+
+__all__ = ["FAMILIES", "GradingPool", "Item", "grade"]

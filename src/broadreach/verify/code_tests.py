@@ -7,8 +7,10 @@ neither an always-true `__eq__`, a patched builtin, an exit nor a printed word c
 from __future__ import annotations
 
 import ast
+import hashlib
 import math
 import operator
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -37,7 +39,9 @@ def values_equal(actual: Any, expected: Any) -> bool:
     if isinstance(expected, float) and isinstance(actual, (int, float)):
         return actual == expected or math.isclose(actual, expected, rel_tol=REL_TOL, abs_tol=ABS_TOL)
     if isinstance(expected, (list, tuple)):
-        return type(actual) is type(expected) and len(actual) == len(expected) and all(map(values_equal, actual, expected))
+        return (
+            type(actual) is type(expected) and len(actual) == len(expected) and all(map(values_equal, actual, expected))
+        )
     if isinstance(expected, dict) and isinstance(actual, dict):
         return actual.keys() == expected.keys() and all(values_equal(actual[key], expected[key]) for key in expected)
     return bool(actual == expected)
@@ -147,10 +151,7 @@ def run_tests(sandbox: Sandbox, code: str, data: Mapping[str, Any]) -> Verdict:
         return Verdict(False, error=f"a test is no Python: {error}")
     if not steps:
         return Verdict(False, error="no tests")
-    limits = Limits(
-        cpu_seconds=int(data.get("cpu_seconds", Limits.cpu_seconds)),
-        wall_seconds=float(data.get("wall_seconds", Limits.wall_seconds)),
-    )
+    wanted = {name: data[name] for name in ("cpu_seconds", "wall_seconds") if data.get(name)}
     imports, setup = data.get("imports") or "", data.get("setup") or ""
     program = Program(
         code=code,
@@ -158,7 +159,7 @@ def run_tests(sandbox: Sandbox, code: str, data: Mapping[str, Any]) -> Verdict:
         imports=imports if isinstance(imports, str) else "\n".join(imports),
         setup=setup,
     )
-    outcome = run_program(sandbox, program, limits)
+    outcome = run_program(sandbox, program, Limits(**wanted))
     if not outcome.started:
         return Verdict(False, error=f"the sandbox did not start ({sandbox.mode})")
     if not outcome.finished or len(outcome.records) != len(steps):
@@ -195,6 +196,9 @@ def code_key(code: str) -> str | None:
     if len(code) > MAX_KEY_LENGTH or not code.strip():
         return None
     try:
-        return ast.dump(_Bare().visit(ast.parse(code)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.dump(_Bare().visit(ast.parse(code)))
+        return "ast:" + hashlib.sha256(tree.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None

@@ -80,13 +80,15 @@ def lenient_countdown(response: str) -> str | None:
         found = candidates[-1] if candidates else None
     if found is None:
         return None
-    found = found.replace("×", "*").replace("÷", "/").replace(r"\times", "*").replace(r"\cdot", "*").replace(r"\div", "/")
+    found = (
+        found.replace("×", "*").replace("÷", "/").replace(r"\times", "*").replace(r"\cdot", "*").replace(r"\div", "/")
+    )
     sides = [side.strip() for side in found.split("=")]
     return max(sides, key=len)
 
 
 def lenient_code(response: str) -> str | None:
-    """The last Python block, closed or not, else the last block of any language, else the text if it defines a function."""
+    """The last Python block, closed or not, else the last of any language, else the text if it defines a function."""
     blocks = fenced_blocks(_visible(response))
     python = [block for block in blocks if block.language in PYTHON_NAMES]
     if python or blocks:

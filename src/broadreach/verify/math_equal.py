@@ -187,9 +187,7 @@ def _compare_regions(gold: Value, answer: Value, options: MathOptions, judge: Ju
         if not same[row][column]:
             return False
         first, second = wanted.pieces[row], given.pieces[column]
-        return all_of(
-            _compare(a, b, options, judge) for a, b in ((first.low, second.low), (first.high, second.high))
-        )
+        return all_of(_compare(a, b, options, judge) for a, b in ((first.low, second.low), (first.high, second.high)))
 
     return matching(len(wanted.pieces), len(given.pieces), ends)
 

@@ -58,15 +58,14 @@ SUPERSCRIPTS = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿⁱ]+")
 SUBSCRIPTS = re.compile("[₀₁₂₃₄₅₆₇₈₉₊₋ₙᵢ]+")
 
 FONTS = r"\\(?:text(?:rm|bf|it|normal|sf|tt|up)?|mbox|hbox|math(?:rm|bf|it|sf|tt|normal)|emph|operatorname\*?)"
-SPACES = re.compile(
-    r"(?<!\\)\\[,;:> ]|\\(?:q?quad|thinspace|enspace|medspace|displaystyle|textstyle|limits|hfill|phantom)(?![A-Za-z])|~"
-)
+SPACING = "q?quad|thinspace|enspace|medspace|displaystyle|textstyle|limits|hfill|phantom"
+SPACES = re.compile(rf"(?<!\\)\\[,;:> ]|\\(?:{SPACING})(?![A-Za-z])|~")
 SIZES = re.compile(r"\\(?:left|right|middle|[bB]ig{1,2}[lrm]?)(?![A-Za-z])\s*\.?")
 FUNCTIONS = (
-    "arcsin arccos arctan sinh cosh tanh sin cos tan cot sec csc log ln exp sqrt "
-    "pi theta alpha beta gamma lambda omega infty"
-).split()
-FUNCTION_WORD = re.compile(rf"(?<![A-Za-z\\])({'|'.join(FUNCTIONS)})(?![A-Za-z])")
+    "arcsin|arccos|arctan|sinh|cosh|tanh|sin|cos|tan|cot|sec|csc|log|ln|exp|sqrt"
+    "|pi|theta|alpha|beta|gamma|lambda|omega|infty"
+)
+FUNCTION_WORD = re.compile(rf"(?<![A-Za-z\\])({FUNCTIONS})(?![A-Za-z])")
 REWRITES = [
     (re.compile(r"\\boldsymbol|\\bm(?![A-Za-z])|\\displaylines"), ""),
     (re.compile(r"\\[dtc]frac(?![A-Za-z])"), r"\\frac"),
@@ -91,7 +90,7 @@ REWRITES = [
     (re.compile(r"\\(?:degree|degrees)(?![A-Za-z])|\^\s*\{\s*\\circ\s*\}|\^\s*\\circ"), r"^\\circ "),
     (re.compile(r"\\(?:bmatrix|vmatrix)"), r"\\pmatrix"),
     (re.compile(r"(begin|end)\s*\{\s*(?:small)?[bvBV]?(?:matrix|array)\s*\}(?:\s*\{[clr|]+\})?"), r"\1{pmatrix}"),
-    (re.compile(rf"{FONTS}\s*\{{\s*({'|'.join(FUNCTIONS)})\s*\}}"), r"\\\1 "),
+    (re.compile(rf"{FONTS}\s*\{{\s*({FUNCTIONS})\s*\}}"), r"\\\1 "),
     (re.compile(FONTS + r"(?=\s*\{)"), r"\\text"),
     (re.compile(r"\binfinity\b|(?<![A-Za-z\\])inf\b"), r"\\infty "),
     (FUNCTION_WORD, r"\\\1 "),
@@ -107,7 +106,7 @@ ROOT_SIGN = re.compile(r"√\s*(\d+(?:\.\d+)?|[A-Za-z])")
 NARROWING = re.compile(r"(?<!\\)\\!")
 TOKEN = re.compile(r"\\[A-Za-z]+|\\.|\d+|\s+|.", re.DOTALL)
 ARGUMENTS = {r"\frac": 2, r"\binom": 2, r"\sqrt": 1, "^": 1, "_": 1}
-THOUSANDS = re.compile(r"(?<![\d,.])\d{1,3}(?:,\d{3})+(?![\d,])")
+THOUSANDS = re.compile(r"(?<![\d,.])\d{1,3}(?:,\d{3})+(?![\d,])", re.ASCII)
 
 
 def fold_characters(text: str) -> str:

@@ -26,8 +26,9 @@ Kind = Literal[
 MAX_LENGTH = 2_000
 MAX_NESTING = 60
 MAX_LARGE_LENGTH = 20_000
-OPENING, CLOSING = frozenset({"(", "[", "{", r"\{", r"\lfloor", r"\lceil", r"\langle", r"\begin"}), frozenset(
-    {")", "]", "}", r"\}", r"\rfloor", r"\rceil", r"\rangle", r"\end"}
+OPENING, CLOSING = (
+    frozenset({"(", "[", "{", r"\{", r"\lfloor", r"\lceil", r"\langle", r"\begin"}),
+    frozenset({")", "]", "}", r"\}", r"\rfloor", r"\rceil", r"\rangle", r"\end"}),
 )
 RELATIONS = {"<": ">", ">": "<", r"\le": r"\ge", r"\ge": r"\le", r"\ne": r"\ne"}
 """Each relation and its mirror image."""
@@ -38,9 +39,7 @@ NAME = re.compile(
 )
 WORDS = re.compile(r"\\text\{[^{}]*[A-Za-z][^{}]*[A-Za-z][^{}]*\}|(?<![A-Za-z\\])[A-Za-z]{4,}|[^\x00-\x7f]")
 BASED = re.compile(r"(?:\\text\{)?([A-Za-z]*\d[0-9A-Za-z]*)\}?_\{(?:\\text\{)?(\w+)\}?\}")
-BASE_WORDS = dict(
-    zip("two three four five six seven eight nine ten twelve sixteen".split(), map(str, [*range(2, 11), 12, 16]), strict=True)
-)
+BASE_WORDS = {"two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,8 +33,10 @@ def read_rational(text: str) -> Fraction | None:
 
     Raises TooLargeError for a value that is rational but too large to write down.
     """
-    if (plain := PLAIN.fullmatch(text)) is not None:
-        return _decimal(plain.group())
+    if not text.isascii():
+        return None
+    if PLAIN.fullmatch(text) is not None:
+        return _decimal(text)
     if (scientific := SCIENTIFIC.fullmatch(text)) is not None:
         return _checked(_decimal(scientific.group(1)) * _power(Fraction(10), int(scientific.group(2))))
     if (spaced := SPACED.fullmatch(text)) is not None:

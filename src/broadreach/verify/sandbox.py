@@ -30,8 +30,8 @@ _slots: Iterator[int] = itertools.count()
 class Limits:
     """What one program may use; none is ever set above the present hard limit."""
 
-    cpu_seconds: int = 5
-    wall_seconds: float = 15.0
+    cpu_seconds: int = 10
+    wall_seconds: float = 25.0
     memory: int = 512 * 1024**2
     processes: int = 4
     file_size: int = 1024**2

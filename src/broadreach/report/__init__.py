@@ -1,0 +1,1 @@
+"""One self-contained page about a run, made from the files of its folder alone."""

@@ -1,0 +1,1 @@
+"""Run folders: the append-only ledger, snapshots, replay and resume."""

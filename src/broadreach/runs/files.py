@@ -1,0 +1,53 @@
+"""Writing files so that a kill or a full disk never leaves half of one in place."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from broadreach.types import UserError
+
+
+@contextmanager
+def explained_disk_errors(path: Path) -> Iterator[None]:
+    """Turn a full or read-only disk into one clear UserError; what was written before stays valid."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise UserError(f"no space left while writing {path}: free some disk, then resume the run") from None
+        if error.errno in (errno.EACCES, errno.EROFS):
+            raise UserError(
+                f"cannot write {path}: {error.strerror}; choose another folder with --set run.dir=..."
+            ) from None
+        raise
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write aside, sync, rename: readers see the old file or the new one, never a part."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with explained_disk_errors(path):
+        with open(aside, "w", encoding="utf-8") as file:
+            file.write(text)
+            sync(file)
+        os.replace(aside, path)
+        sync_folder(path.parent)
+
+
+def sync(file: IO[Any]) -> None:
+    """Flush a file down to the disk."""
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename inside `folder` durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
