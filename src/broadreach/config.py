@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from broadreach.types import UserError
 
@@ -68,8 +68,69 @@ class EsSettings(Settings):
         return self.population * (2 if self.estimator == "two_point" else 1)
 
 
+GRPO_PRESETS: dict[str, dict[str, Any]] = {
+    "paper": {},
+    "deepseekmath": {"group_size": 64, "mini_batch": 0, "beta": 0.04},
+    "dapo": {"loss": "dapo", "group_size": 16, "beta": 0.0, "epsilon_high": 0.28, "mask_truncated": True},
+    "dr_grpo": {"loss": "dr_grpo", "scale_rewards": "none", "beta": 0.0},
+}
+
+
+class GrpoSettings(Settings):
+    """Defaults are the paper's; keys that are not given take the preset's value (docs/grpo.md)."""
+
+    preset: Literal["paper", "deepseekmath", "dapo", "dr_grpo"] = "paper"
+    group_size: int = Field(default=8, ge=1)
+    """Responses to each prompt, G of equation (3)."""
+    mini_batch: int = Field(default=32, ge=0)
+    """Prompts of one optimiser step; it divides train.batch. 0: the whole batch."""
+    micro_batch: int | None = Field(default=None, ge=1)
+    """Responses of one forward and backward pass (memory only); default: the largest divisor up to 32."""
+    iterations: int = Field(default=1, ge=1)
+    learning_rate: float = Field(default=1e-6, gt=0)
+    schedule: Schedule = "constant"
+    max_grad_norm: float = Field(default=1.0, gt=0)
+    loss: Literal["grpo", "dapo", "dr_grpo"] = "grpo"
+    beta: float = Field(default=0.001, ge=0)
+    """KL coefficient; the reference is the model that the run (or stage) starts from."""
+    epsilon: float = Field(default=0.2, gt=0)
+    epsilon_high: float | None = Field(default=None, gt=0)
+    scale_rewards: Literal["group", "batch", "none"] = "group"
+    ratio: Literal["token", "sequence"] = "token"
+    mask_truncated: bool = False
+    """Leave responses that hit the length limit out of the loss."""
+    temperature: float = Field(default=1.0, gt=0)
+    generation: Literal["engine", "trl"] = "engine"
+    """`engine`: our decoding loop and seeded sampler, as ES; `trl`: TRL's own generate()."""
+    keep_middle: bool = True
+    """Keep the weights of the half-way update: a composition can start from them."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_from_preset(cls, values: Any) -> Any:
+        preset = values.get("preset", "paper") if isinstance(values, Mapping) else None
+        return {**GRPO_PRESETS[preset], **values} if preset in GRPO_PRESETS else values
+
+
+class StageSettings(Settings):
+    method: Literal["es", "grpo"]
+    updates: int | None = Field(default=None, ge=1)
+    set: dict[str, Any] = Field(default_factory=dict)
+    """What else differs in this stage, for example { "task.name" = "nano-countdown" }."""
+
+
 class TrainSettings(Settings):
-    method: Literal["es"] = "es"
+    method: Literal["es", "grpo"] = "es"
+    stages: tuple[StageSettings, ...] = ()
+    """Methods one after the other: "es->grpo", ["grpo", "es"], or tables with `method`, `updates` and `set`."""
+    stage_split: Literal["updates", "responses"] = "updates"
+    """What stages without their own `updates` get equal shares of."""
+    reuse: bool = True
+    """Take a first stage that a finished run beside this one already trained."""
+    data_seed: int | None = Field(default=None, ge=0)
+    """Seed of the order of problems; default: `seed`."""
+    skip_batches: int = Field(default=0, ge=0)
+    """Start so many batches into that order (a later stage goes on where the one before stopped)."""
     batch: int = Field(default=64, ge=1)
     """Problems in the shared mini-batch of one update."""
     updates: int | None = Field(default=None, ge=1)
@@ -82,6 +143,15 @@ class TrainSettings(Settings):
     """Stop with advice when the first so many updates all had equal rewards; 0 waits for ever."""
     max_prompt_tokens: int | None = Field(default=None, ge=1)
     """Training problems with longer prompts are left out and counted."""
+
+    @field_validator("stages", mode="before")
+    @classmethod
+    def _split_arrows(cls, value: Any) -> Any:
+        items = [value] if isinstance(value, str) else value
+        if not isinstance(items, list | tuple):
+            return value
+        parts = [part for item in items for part in (item.split("->") if isinstance(item, str) else [item])]
+        return [{"method": part.strip()} if isinstance(part, str) else part for part in parts]
 
 
 class SamplingSettings(Settings):
@@ -139,6 +209,7 @@ class Config(Settings):
     model: ModelSettings = ModelSettings()
     task: TaskSettings = TaskSettings()
     es: EsSettings = EsSettings()
+    grpo: GrpoSettings = GrpoSettings()
     train: TrainSettings = TrainSettings()
     sampling: SamplingSettings = SamplingSettings()
     engine: EngineSettings = EngineSettings()
@@ -204,9 +275,8 @@ def _toml_value(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, dict):
-        return (
-            "{ " + ", ".join(f"{json.dumps(k)} = {_toml_value(v)}" for k, v in value.items()) + " }" if value else "{}"
-        )
+        entries = ", ".join(f"{json.dumps(k)} = {_toml_value(v)}" for k, v in value.items() if v is not None)
+        return f"{{ {entries} }}" if entries else "{}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_toml_value(v) for v in value) + "]"
     if isinstance(value, float):

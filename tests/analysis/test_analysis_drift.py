@@ -15,8 +15,8 @@ from broadreach.analysis.diversity import (
     weighted_gain,
 )
 from broadreach.analysis.drift import EDGES, TAUS, drift
-from broadreach.models.distance import l2_norm, relative_l2
 from broadreach.analysis.estimator import kappa
+from broadreach.models.distance import l2_norm, relative_l2
 from broadreach.types import UserError
 
 SHAPES = {

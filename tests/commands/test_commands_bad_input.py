@@ -103,7 +103,8 @@ def test_broken_jsonl_line(refused, tmp_path):
 def test_run_folder_in_use(refused, finished):
     from broadreach.runs.folder import RunFolder
 
-    code = f"import fcntl,time; f=open({str(finished / 'lock')!r},'r+'); fcntl.flock(f,2); print('ok',flush=True); time.sleep(60)"
+    lock = str(finished / "lock")
+    code = f"import fcntl, time; f = open({lock!r}, 'r+'); fcntl.flock(f, 2); print('ok', flush=True); time.sleep(60)"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as other:
         other.stdout.readline()
         assert "in use by process" in refused("train", "--resume", finished)

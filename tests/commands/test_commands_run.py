@@ -13,7 +13,7 @@ from broadreach.runs.folder import RunFolder
 from broadreach.runs.ledger import read_ledger
 from broadreach.training.rebuild import rebuild
 
-SMALL = "es.population=4 train.batch=4 train.updates=6 sampling.max_new_tokens=16 run.snapshot_every=4".split()
+SMALL = ["es.population=4", "train.batch=4", "train.updates=6", "sampling.max_new_tokens=16", "run.snapshot_every=4"]
 SETTINGS = [word for item in [*SMALL, "train.stop_when_idle=0"] for word in ("--set", item)]
 
 

@@ -40,6 +40,14 @@ def test_perturbation_equals_the_numpy_reference(dtype, sigma, sign):
     assert (bits(out) == bits(reference(theta, dtype, sigma, sign))).all()
 
 
+def test_exact_ties_go_to_even():
+    """theta + q / 256 around 1: most sums lie exactly between two bfloat16 values."""
+    theta = np.ones(10_000, np.float32)
+    out = torch.empty(theta.shape, dtype=torch.bfloat16)
+    noise.perturb_into(theta, out, seed=1, step=2, direction=3, sign=1, sigma=16.0, name="w")
+    assert torch.equal(out, reference(theta, torch.bfloat16, 16.0, 1))
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_non_finite_weights_stay_non_finite(dtype):
     theta = np.array([np.nan, np.inf, -np.inf, 1.0], np.float32)

@@ -28,6 +28,11 @@ for dtype in (torch.float32, torch.bfloat16, torch.float16):
         assert torch.equal(cpu.view(torch.uint8), gpu.view(torch.uint8)), (dtype, offset, row_length)
         assert not torch.equal(cpu, torch.from_numpy(theta).to(dtype))
 
+ones, cpu, gpu = torch.ones(5000), torch.zeros(5000, dtype=torch.bfloat16), torch.zeros(5000, dtype=torch.bfloat16)
+noise.perturb_into(ones, cpu, seed=1, step=2, direction=3, sign=1, sigma=16.0, name="w")  # mostly exact ties
+triton_kernels.perturb(ones, gpu, float(table.check_scale(16.0, 1)), key, text_hash)
+assert torch.equal(cpu, gpu)
+
 keys = [philox.noise_key(1, 2, direction) for direction in range(5)]
 coefficients = [int(c) for c in rng.integers(-(2**30), 2**30, 5)]
 base = rng.standard_normal(theta.size).astype(np.float32)

@@ -88,6 +88,15 @@ def test_sums_beyond_float64_are_exact_in_int64():
     assert (centre["b"].view(np.uint32) == expected.view(np.uint32)).all()
 
 
+def test_large_sums_cancel_to_nothing():
+    """In float64 the partial sums would round, and a unit of the sum is a unit of the weight here."""
+    c = 2**30 - 1
+    centre = tensors()
+    before = noise.digest(centre)
+    noise.apply_update(centre, Update((7,) * 1200, (c,) * 600 + (-c,) * 600, -12), seed=1, step=1)
+    assert noise.digest(centre) == before
+
+
 def test_an_update_that_could_overflow_is_refused_before_anything_moves():
     centre = tensors()
     before = noise.digest(centre)

@@ -85,7 +85,7 @@ def test_local_only_says_which_file_is_wanted() -> None:
 
 def test_a_data_directory_that_is_none_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BROADREACH_DATA", str(tmp_path / "nowhere"))
-    with pytest.raises(UserError, match="BROADREACH_DATA=.*nowhere is not a directory"):
+    with pytest.raises(UserError, match=r"BROADREACH_DATA=.*nowhere is not a directory"):
         sources.data_dir()
 
 
@@ -104,10 +104,10 @@ def test_a_local_data_set_stands_in_for_the_hub(tmp_path: Path) -> None:
 
 def test_every_file_kind_is_read_and_damage_is_one_line(tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow")
-    import pyarrow.parquet
+    parquet = pytest.importorskip("pyarrow.parquet")
 
     rows = [{"a": 1, "b": "x"}, {"a": 2, "b": "é"}]
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "t.parquet")
+    parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "t.parquet")
     (tmp_path / "t.json").write_text(json.dumps(rows))
     (tmp_path / "t.jsonl").write_text("\ufeff" + "\n\n".join(json.dumps(row) for row in rows), encoding="utf-8")
     with (tmp_path / "t.csv").open("w", newline="") as file:

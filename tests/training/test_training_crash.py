@@ -12,7 +12,7 @@ from broadreach.runs.folder import RunFolder
 from broadreach.runs.ledger import read_ledger
 
 sys.path.insert(0, str(Path(__file__).parent))
-import crash_child  # noqa: E402
+import crash_child
 
 UPDATES = 8
 SETTINGS = [

@@ -25,9 +25,13 @@ def list_() -> None:
     """Every task that can be named: built in, from options, reasoning-gym, and from installed packages."""
     from broadreach.tasks.registry import list_tasks
 
-    rows = [("TASK", "FAMILY", "SPLITS", "LICENCE", "WHERE FROM")]
+    rows: list[tuple[str, ...]] = [("TASK", "FAMILY", "SPLITS", "LICENCE", "DATA", "WHERE FROM")]
     rows += [
-        (info.name, info.family or "-", ", ".join(info.splits) or "-", info.licence or "-", info.kind)
+        (
+            info.name,
+            *(cell or "-" for cell in (info.family, ", ".join(info.splits), info.licence, info.data)),
+            info.kind,
+        )
         for info in list_tasks()
     ]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]

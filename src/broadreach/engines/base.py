@@ -32,8 +32,10 @@ class Engine(Protocol):
     """One model served under many perturbations; after every call the centre is served again, bit for bit."""
 
     parameter_names: tuple[str, ...]
-    noise_seconds: float
-    """Wall seconds spent so far on perturbing and restoring weights."""
+
+    @property
+    def noise_seconds(self) -> float:
+        """Wall seconds spent so far on perturbing and restoring weights."""
 
     def load(self, centre: Centre) -> None:
         """Serve cast(centre, model dtype); UserError when names or shapes are not the model's."""

@@ -65,7 +65,7 @@ class RowCache(Cache):
         self.padding: Tensor | None = None
         """True at the empty columns, bool [rows, 1, 1, capacity]; None when no row has any."""
         self.mask: Tensor | None = None
-        """What the tokens of this pass may see: bool [rows, 1, tokens, prefix + columns]; None at single-token steps."""
+        """What the tokens of a pass may see, bool [rows, 1, tokens, prefix + columns]; None at single-token steps."""
         self._fill: tuple[Tensor, Tensor, int] | None = None
 
     def update(self, keys: Tensor, values: Tensor, layer_idx: int, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from transformers.cache_utils import DynamicCache
 
 from broadreach.engines import attention
-from broadreach.engines.cache import NO_PREFIX, Prefix, PrefixCache, RowCache
+from broadreach.engines.cache import NO_PREFIX, PrefixCache, RowCache
 
 Tokens: TypeAlias = tuple[int, ...]
 
@@ -202,7 +202,8 @@ class ModelCall:
         self.layers: int = text.num_hidden_layers
         heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
         size = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
-        self.column_bytes: int = 2 * self.layers * heads * size * model.dtype.itemsize  # type: ignore[operator, union-attr]
+        dtype = getattr(self.config, "dtype", None) or torch.float32
+        self.column_bytes: int = 2 * self.layers * heads * size * dtype.itemsize
         """Memory of one token's keys and values."""
 
     def __call__(self, ids: Tensor, positions: Tensor, cache: Any, *, last: int, mask: Tensor | None = None) -> Tensor:
@@ -275,10 +276,10 @@ def _portions(prompts: Sequence[Tokens], budget: int) -> list[tuple[int, int]]:
 
 
 def _left_padded(prompts: Sequence[Tokens]) -> tuple[Tensor, Tensor]:
-    """Token ids [prompts, longest] and how many leading columns of each are padding."""
+    """Token ids [prompts, longest] and how many leading columns of each are padding (filled with its first token)."""
     longest = max(len(prompt) for prompt in prompts)
     pad = [longest - len(prompt) for prompt in prompts]
-    ids = torch.tensor([(0,) * missing + prompt for missing, prompt in zip(pad, prompts, strict=True)])
+    ids = torch.tensor([prompt[:1] * missing + prompt for missing, prompt in zip(pad, prompts, strict=True)])
     return ids, torch.tensor(pad)
 
 

@@ -41,9 +41,7 @@ def build_engine(
             return engine
     from broadreach.engines.hf import HfEngine
 
-    return HfEngine(
-        model_dir, dtype, rows=settings.rows, memory_gb=settings.memory_gb, precision=precision
-    )
+    return HfEngine(model_dir, dtype, rows=settings.rows, memory_gb=settings.memory_gb, precision=precision)
 
 
 def _population(settings: EngineSettings, model_dir: Path, dtype: str) -> Engine | None:

@@ -90,8 +90,8 @@ def _check_lengths(prompts: dict[str, tuple[int, ...]], new_tokens: int, context
     for problem_id, prompt in prompts.items():
         if len(prompt) + new_tokens > context:
             raise UserError(
-                f"problem {problem_id}: its prompt of {len(prompt)} tokens and {new_tokens} new ones do not fit the model's "
-                f"context of {context}; lower --max-new-tokens to {context - len(prompt)} or less"
+                f"problem {problem_id}: its prompt of {len(prompt)} tokens and {new_tokens} new ones do not fit the "
+                f"model's context of {context}; lower --max-new-tokens to {context - len(prompt)} or less"
             )
 
 

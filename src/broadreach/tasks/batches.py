@@ -19,6 +19,8 @@ class Batches:
     seed: int
     shuffle: bool = True
     keep_tail: bool = True
+    skip: int = 0
+    """Update 1 sees the batch after so many others (a later stage goes on where the one before stopped)."""
 
     def __post_init__(self) -> None:
         if self.batch > self.problems:
@@ -35,7 +37,7 @@ class Batches:
 
     def at(self, step: int) -> list[int]:
         """Positions of the problems of update `step` (1-based)."""
-        epoch, position = divmod(step - 1, self.per_epoch)
+        epoch, position = divmod(step - 1 + self.skip, self.per_epoch)
         order = _order(self.problems, self.seed, epoch) if self.shuffle else range(self.problems)
         return [int(i) for i in order[position * self.batch : (position + 1) * self.batch]]
 

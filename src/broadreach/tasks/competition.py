@@ -8,7 +8,8 @@ from broadreach.tasks.sources import Row, Source, Where, text_of
 from broadreach.types import Problem
 from broadreach.verify.boxed import extract_boxed
 
-LICENCE = "no licence of its own (text © Mathematical Association of America)"
+LICENCE = "none of its own (text © MAA)"
+"""MAA: the Mathematical Association of America."""
 
 
 def competition(name: str, rows: Source, where: Where) -> DatasetTask:

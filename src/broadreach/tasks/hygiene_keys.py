@@ -11,6 +11,8 @@ from broadreach.types import Problem
 Key: TypeAlias = tuple[object, ...]
 
 _TYPESETTING = re.compile(r"\\(?:left|right|displaystyle|dfrac|tfrac|text|mathrm|mbox|[,;!: ()\[\]])")
+_APART = re.compile(r"(?<=\d)\s+(?=\d)")
+"""Two numbers side by side stay two: `from 5 8 9` is not `from 58 9`."""
 _IGNORED = re.compile(r"(?<!\d)[.,]|[.,](?!\d)|[^\w+\-*/=<>^()\[\].,]|_")
 
 
@@ -18,7 +20,7 @@ def normalise(text: str) -> str:
     """Lower-case letters, digits, signs, brackets, and points or commas inside numbers; typesetting and spaces go."""
     folded = unicodedata.normalize("NFKC", text).casefold().replace("\u2212", "-")
     folded = _TYPESETTING.sub(lambda match: "frac" if match.group().endswith("frac") else "", folded)
-    return _IGNORED.sub("", folded)
+    return _IGNORED.sub("", _APART.sub(",", folded))
 
 
 def keys(problem: Problem) -> tuple[Key, ...]:

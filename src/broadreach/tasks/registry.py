@@ -58,6 +58,8 @@ class TaskInfo:
     family: str = ""
     splits: tuple[str, ...] = ()
     licence: str = ""
+    data: str = ""
+    """here (on this machine), Hub, or generated."""
 
 
 def get_task(settings: TaskSettings) -> Task:
@@ -85,7 +87,11 @@ def list_tasks() -> list[TaskInfo]:
     """Every task that can be named: built in, from options, reasoning-gym, and from installed packages."""
     listed = [_describe(name) for name in (*_NANO, *BUILT_IN)]
     listed += [TaskInfo(name, "from options", _summary(target)) for name, target in PATTERNS.items()]
-    listed.append(TaskInfo(f"{REASONING_GYM}NAME", "reasoning-gym", "Any reasoning-gym generator, with its options."))
+    listed.append(
+        TaskInfo(
+            f"{REASONING_GYM}NAME", "reasoning-gym", "Any reasoning-gym generator, with its options.", data="generated"
+        )
+    )
     for name, point in sorted(_plugins().items()):
         origin = point.dist.name if point.dist is not None else point.value
         listed.append(TaskInfo(name, f"package {origin}", point.value))
@@ -171,11 +177,12 @@ def _describe(name: str) -> TaskInfo:
 
         task = NANO_TASKS[name]()
         summary = (NANO_TASKS[name].__doc__ or "").splitlines()[0]
-        return TaskInfo(name, "built in", summary, task.family, ("train", "test"), "Apache-2.0")
+        return TaskInfo(name, "built in", summary, task.family, ("train", "test"), "Apache-2.0", "generated")
     task = _call(name, _resolve(BUILT_IN[name]), {})
     assert isinstance(task, DatasetTask)
     splits = (*task.splits, *task.aliases)
-    return TaskInfo(name, "built in", _summary(BUILT_IN[name]), task.family, splits, task.licence)
+    data = "here" if any(task.is_local(split) for split in task.splits) else "Hub"
+    return TaskInfo(name, "built in", _summary(BUILT_IN[name]), task.family, splits, task.licence, data)
 
 
 def _summary(target: str) -> str:

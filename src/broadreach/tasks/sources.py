@@ -21,8 +21,9 @@ Where: TypeAlias = Literal["auto", "local", "hub"]
 class Source:
     """Where the rows of one split are, and how many there must be."""
 
-    rows: int | None
-    """Rows of this split; a copy with another number is refused (verifiers.md, rows 84 and 85). None: not known."""
+    rows: int | tuple[int, ...] | None
+    """Rows of this split (or the numbers its copies have); any other is refused (verifiers.md, rows 84 and 85).
+    None: not known."""
     hub: str | None = None
     """Data set id on the Hub."""
     config: str | None = None
@@ -141,11 +142,11 @@ def _read_local(source: Source, path: Path | None) -> tuple[list[Row], str]:
     return rows, f"local:{source.local}"
 
 
-def _assert_count(what: str, found: int, expected: int | None) -> None:
-    if expected is not None and found != expected:
-        raise UserError(
-            f"{what}: {found} rows instead of {expected}; this is another or a damaged copy, fetch it again"
-        )
+def _assert_count(what: str, found: int, expected: int | tuple[int, ...] | None) -> None:
+    wanted = (expected,) if isinstance(expected, int) else expected
+    if wanted is not None and found not in wanted:
+        numbers = " or ".join(map(str, wanted))
+        raise UserError(f"{what}: {found} rows instead of {numbers}; this is another or a damaged copy, fetch it again")
 
 
 def _parse_line(path: Path, number: int, line: str) -> Row:

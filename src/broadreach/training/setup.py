@@ -41,7 +41,8 @@ def prepare(config: Config) -> Prepared:
     requests = [Request(problem.id, render(tokenizer, task, problem, config.task.shots)) for problem in problems]
     problems, requests, notes = _fitting(config, problems, requests, model_context_length(model_dir))
     train = config.train
-    batches = Batches(len(problems), train.batch, config.seed, train.shuffle, train.keep_tail)
+    seed = config.seed if train.data_seed is None else train.data_seed
+    batches = Batches(len(problems), train.batch, seed, train.shuffle, train.keep_tail, train.skip_batches)
     total = train.updates if train.updates is not None else train.epochs * batches.per_epoch
     return Prepared(model_dir, tokenizer, task, problems, requests, batches, total, tuple(notes))
 

@@ -7,6 +7,8 @@ can tell. In the trainer's process the judge is `undecided`; in the killable chi
 from __future__ import annotations
 
 import hashlib
+import re
+import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,6 +19,8 @@ from broadreach.verify.regions import as_region
 from broadreach.verify.units import unit_name, units_conflict
 
 MAX_LIST = 64
+COMMAND = re.compile(r"\\[A-Za-z]+")
+VARIABLE_LETTERS = frozenset(string.ascii_letters) - {"e", "i"}
 MAX_KEY_BITS = 8_000
 
 
@@ -111,9 +115,7 @@ def _compare_atoms(gold: Value, answer: Value, options: MathOptions, judge: Judg
         return False
     if "based" in kinds:
         return gold.marks == answer.marks
-    if kinds == {"number", "expression"} and _has_variable(gold if gold.kind == "expression" else answer):
-        return False
-    if _is_letter(gold) and _is_letter(answer):
+    if _variables(gold) != _variables(answer):
         return False
     return judge(gold, answer, options)
 
@@ -128,21 +130,9 @@ def numbers_equal(gold: Fraction, answer: Fraction, options: MathOptions) -> boo
     return options.rel_tol is not None and distance <= Fraction(options.rel_tol) * abs(gold)
 
 
-def _has_variable(value: Value) -> bool:
-    r"""Whether a letter other than the constants e and i stands alone (`\pi` and `\sqrt` are commands)."""
-    letters, command = set(), False
-    for character in value.text:
-        if character == "\\":
-            command = True
-        elif not character.isalpha():
-            command = False
-        elif not command:
-            letters.add(character)
-    return bool(letters - {"e", "i"})
-
-
-def _is_letter(value: Value) -> bool:
-    return value.kind == "expression" and len(value.text) == 1 and value.text.isalpha()
+def _variables(value: Value) -> frozenset[str]:
+    r"""The letters that stand alone, but for the constants e and i (`\pi` and `\sqrt` are commands)."""
+    return frozenset(COMMAND.sub("", value.text)) & VARIABLE_LETTERS
 
 
 def _compare_equations(gold: Value, answer: Value, options: MathOptions, judge: Judge) -> bool | None:
@@ -161,7 +151,7 @@ def _compare_equations(gold: Value, answer: Value, options: MathOptions, judge: 
         return False if solved_gold is None else _compare(solved_gold, answer, options, judge)
     if solved_answer is not None:
         return _compare(gold, solved_answer, options, judge)
-    if any(_has_variable(side) or side.kind not in ("number", "expression") for side in answer.items):
+    if any(_variables(side) or side.kind not in ("number", "expression") for side in answer.items):
         return False
     return all_of(_compare(gold, side, options, judge) for side in answer.items)
 

@@ -62,15 +62,16 @@ def read_value(text: str, thousands: bool = True) -> Value:
     """The shape of an answer as written by a data set or a model; never raises."""
     if len(text) > MAX_LARGE_LENGTH:
         return Value("refused", text)
-    spelled = canonical(text, thousands) if _nesting(text) <= MAX_NESTING else text
+    spelled = canonical(text, thousands) if nesting(text) <= MAX_NESTING else text
     if len(spelled) > MAX_LENGTH and not spelled.lstrip("+-").isdigit():
         return Value("refused", spelled)
-    if _nesting(spelled) > MAX_NESTING:
+    if nesting(spelled) > MAX_NESTING:
         return Value("refused", spelled)
     return _read(tokens_of(spelled))
 
 
-def _nesting(text: str) -> int:
+def nesting(text: str) -> int:
+    """How deep brackets of any kind stand in each other."""
     depth = deepest = 0
     for character in text:
         if character in "{([":
@@ -205,6 +206,8 @@ def _read_atom(text: str) -> Value:
     if bare != text:
         inner = _read(tokens_of(bare))
         return replace(inner, unit=unit if inner.unit is None else inner.unit)
+    if text == r"\mathbb{R}":
+        return Value("union", text, (_read(tokens_of(r"(-\infty,\infty)")),))
     if text.lstrip("+-") == r"\infty":
         return Value("infinity", r"-\infty" if text.startswith("-") else r"\infty")
     try:

@@ -8,9 +8,10 @@ a trainer with torch and its own threads is never forked (verifiers.md, row 71).
 from __future__ import annotations
 
 import atexit
+import hashlib
 import os
 import threading
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from types import TracebackType
@@ -77,7 +78,7 @@ class GradingPool:
         self._local = threading.local()
         self._executor: ThreadPoolExecutor | None = None
         self._benches: list[_Bench] = []
-        self._cache: dict[Hashable, Future[Verdict]] = {}
+        self._cache: dict[bytes, Future[Verdict]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -109,7 +110,8 @@ class GradingPool:
         if self._process != os.getpid():
             self._reset()
         marks = family.fingerprint(prepared.data) if family.fingerprint else None
-        key = (family.name, prepared.gold, payload, marks)
+        question = repr((family.name, prepared.gold, payload, marks))
+        key = hashlib.sha256(question.encode("utf-8", "surrogatepass")).digest()
         with self._lock:
             known = self._cache.get(key)
             if known is not None and not _failed(known):

@@ -42,8 +42,6 @@ def as_region(value: Value) -> Region | None:
             if any(part is None for part in parts) or len(variables) > 1:
                 return None
             return Region(tuple(piece for part in parts if part for piece in part.pieces), "".join(variables))
-        case "expression" if value.text == r"\mathbb{R}":
-            return Region((Piece(MINUS_INFINITY, INFINITY, "()"),))
     return None
 
 

@@ -18,10 +18,11 @@ from latex2sympy2_extended.latex2sympy2 import NormalizationConfig
 from math_verify import LatexExtractionConfig, parse, verify
 
 from broadreach.verify.math_equal import MathOptions, numbers_equal
-from broadreach.verify.math_value import RELATIONS, Value
+from broadreach.verify.math_value import RELATIONS, Value, nesting
 
 MAX_LENGTH = 600
-MAX_EXPONENT_DIGITS = 4
+MAX_EXPONENT_DIGITS, MAX_EXPONENT_DEPTH = 4, 2
+MAX_DEPTH = 15
 DIGITS, CONSTANT_DIGITS = 30, 60
 SAME_AT_POINT, SAME_CONSTANT = sympy.Float("1e-18"), sympy.Float("1e-40")
 POINTS, ENOUGH = 9, 4
@@ -59,8 +60,23 @@ def judge(gold: Value, answer: Value, options: MathOptions) -> bool:
 
 
 def too_hard(text: str) -> bool:
-    """Whether a text is refused unparsed: too long, a tower of powers, an integral, sum or limit left to do."""
-    return len(text) > MAX_LENGTH or UNEVALUATED.search(text) is not None or TOWER.search(text) is not None
+    """Whether a text is refused unparsed: too long or deep, a tower of powers, an integral, sum or limit left to do."""
+    if len(text) > MAX_LENGTH or UNEVALUATED.search(text) is not None or TOWER.search(text) is not None:
+        return True
+    return nesting(text) > MAX_DEPTH or exponent_depth(text) > MAX_EXPONENT_DEPTH
+
+
+def exponent_depth(text: str) -> int:
+    """How deep exponents stand in exponents: 2 for `x^{y^{z}}`."""
+    powers: list[bool] = []
+    deepest = 0
+    for before, character in zip(" " + text, text, strict=False):
+        if character == "{":
+            powers.append(before == "^")
+            deepest = max(deepest, sum(powers))
+        elif character == "}" and powers:
+            powers.pop()
+    return deepest
 
 
 def read(text: str) -> Any:

@@ -15,7 +15,6 @@ from numpy.random import Generator
 
 from broadreach.tasks.nano import splits
 from broadreach.types import Message, Problem, Score
-from broadreach.verify.families import grade
 
 LEVELS = (0, 1, 2, 3, 1, 4, 0, 1, 2, 3)
 """Level by index: two, three and four terms, a product with one digit first, a product of two digits."""
@@ -91,4 +90,4 @@ class NanoChain:
         return splits.examples(self.problems("heldout"), answer)
 
     def score(self, problem: Problem, text: str, finish_reason: str | None = None) -> Score:
-        return grade(self.family, text, problem.gold, problem.data, finish_reason)
+        return splits.verdict(self.family, problem, text, finish_reason)

@@ -13,7 +13,6 @@ from numpy.random import Generator
 
 from broadreach.tasks.nano import splits
 from broadreach.types import Message, Problem, Score
-from broadreach.verify.families import grade
 
 LEVELS = (0, 1, 0, 2)
 """Level by index: which is, which is not, which number is largest or smallest."""
@@ -81,4 +80,4 @@ class NanoChoice:
         return splits.examples(self.problems("heldout"), answer)
 
     def score(self, problem: Problem, text: str, finish_reason: str | None = None) -> Score:
-        return grade(self.family, text, problem.gold, problem.data, finish_reason)
+        return splits.verdict(self.family, problem, text, finish_reason)

@@ -14,7 +14,6 @@ from numpy.random import Generator
 
 from broadreach.tasks.nano import splits
 from broadreach.types import Message, Problem, Score
-from broadreach.verify.families import grade
 
 LEVELS = (0, 1, 2, 2)
 """Level by index: who has a thing, where a person is, where a thing is (two sentences)."""
@@ -73,4 +72,4 @@ class NanoContext:
         return splits.examples(self.problems("heldout"), answer)
 
     def score(self, problem: Problem, text: str, finish_reason: str | None = None) -> Score:
-        return grade(self.family, text, problem.gold, problem.data, finish_reason)
+        return splits.verdict(self.family, problem, text, finish_reason)

@@ -14,7 +14,6 @@ from numpy.random import Generator
 
 from broadreach.tasks.nano import splits
 from broadreach.types import Message, Problem, Score
-from broadreach.verify.families import grade
 
 LEVELS = (0, 1, 2, 1)
 """Level by index: two numbers, three small numbers, three larger numbers."""
@@ -79,4 +78,4 @@ class NanoCountdown:
         return splits.examples(self.problems("heldout"), answer)
 
     def score(self, problem: Problem, text: str, finish_reason: str | None = None) -> Score:
-        return grade(self.family, text, problem.gold, problem.data, finish_reason)
+        return splits.verdict(self.family, problem, text, finish_reason)

@@ -10,7 +10,8 @@ import numpy as np
 import xxhash
 from numpy.random import Generator
 
-from broadreach.types import Message, Problem, UserError
+from broadreach.types import FinishReason, Message, Problem, Score, UserError
+from broadreach.verify import grade
 
 Draw: TypeAlias = tuple[str, str, dict[str, Any]]
 """(question, gold, data) of one problem."""
@@ -95,3 +96,9 @@ def examples(
 ) -> list[tuple[Problem, str]]:
     """The first eight held-out problems with a worked answer, for `shots`."""
     return [(problem, answer(problem, "worked", generator(problem.id))) for problem in held_out[:8]]
+
+
+def verdict(family: str, problem: Problem, text: str, finish_reason: str | None) -> Score:
+    """The verifier's score of one response."""
+    reason: FinishReason | None = "length" if finish_reason == "length" else "stop" if finish_reason else None
+    return grade(family, text, problem.gold, problem.data, finish_reason=reason)
