@@ -21,7 +21,7 @@ class Source:
 
 
 SOURCES: Mapping[str, Source] = {
-    "nano-chain": Source(chain.draw, chain.answer, (0, 1, 2, 3) * 4 + (4,)),
+    "nano-chain": Source(chain.draw, chain.answer, (0, 1, 2, 3, 4) * 4 + (5,)),
     "nano-choice": Source(choice.draw, choice.answer, choice.LEVELS),
     "nano-context": Source(context.draw, context.answer, context.LEVELS),
     "nano-countdown": Source(countdown.draw, countdown.answer, countdown.LEVELS),

@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from broadreach.config import TaskSettings
 from broadreach.tasks.base import Task
+from broadreach.tasks.byo_rows import Columns, to_problem
 from broadreach.tasks.check import check_task
 from broadreach.tasks.instructions import MATH
 from broadreach.tasks.registry import get_task
-from broadreach.types import UserError
+from broadreach.types import Problem, UserError
 
 Make = Callable[..., Task]
 
@@ -136,6 +139,9 @@ BAD: list[tuple[list[dict[str, Any] | str], dict[str, Any], str]] = [
     ([{"prompt": "a", "numbers": [1.5], "target": 2}], {"family": "countdown"}, "numbers must be a list of integers"),
     ([{"prompt": "a", "numbers": "12", "target": 2}], {"family": "countdown"}, "numbers must be a list of integers"),
     ([{"prompt": "a", "target": 2}], {"family": "countdown"}, "no column 'numbers'"),
+    ([{"prompt": "a", "numbers": [float("inf")], "target": 2}], {"family": "countdown"}, "must be a list of integers"),
+    ([{"prompt": "a", "answer": "A", "options": {"label": ["A"], "text": []}}], {"family": "choice"}, "same length"),
+    ([{"prompt": "a", "prompt_tests": ["assert x", 3]}], {"family": "code"}, "must be a list of assert statements"),
     ([{"prompt": "a", "prompt_tests": "assert x"}], {"family": "code"}, "must be a list of assert statements"),
     ([{"prompt": "a", "answer": 1}, {"prompt": "b", "answer": 1}], {"id_column": "answer"}, "'1' occurs twice"),
     ([], {}, "holds no rows"),
@@ -190,3 +196,26 @@ def test_without_a_verifier_only_a_reward_function_grades(own: Make) -> None:
     assert task.messages(problem) == [{"role": "user", "content": "p"}]
     with pytest.raises(UserError, match=r"family custom has no verifier; set task\.reward"):
         task.score(problem, "x")
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["role", "content", "label", "text", "A"]), inner)
+    ),
+    max_leaves=6,
+)
+NAMES = ["prompt", "answer", "options", "numbers", "target", "prompt_tests", "setup"]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(FAMILIES), st.dictionaries(st.sampled_from(NAMES), VALUES))
+def test_any_row_is_a_problem_or_one_line_that_names_it(case: tuple[str, Any, Any], row: dict[str, Any]) -> None:
+    try:
+        problem = to_problem(case[0], Columns("prompt", "answer"), "file: row 3", "train-3", row)
+    except UserError as error:
+        assert str(error).startswith("file: row 3: ")
+        assert "\n" not in str(error)
+    else:
+        assert isinstance(problem, Problem)
+        assert problem.question.strip()

@@ -96,6 +96,8 @@ def test_a_local_data_set_stands_in_for_the_hub(tmp_path: Path) -> None:
     rows, origin = read(Source(rows=4, hub=str(tmp_path), split="test"), "hub")
     assert [row["n"] for row in rows] == [0, 1, 2, 3]
     assert origin == f"hub:{tmp_path}"
+    streamed, _ = read(Source(rows=4, hub=str(tmp_path), split="test", gated=True), "hub")
+    assert streamed == rows
     with pytest.raises(UserError, match="4 rows instead of 5"):
         read(Source(rows=5, hub=str(tmp_path), split="test"), "hub")
     with pytest.raises(UserError, match="could not be loaded"):

@@ -17,6 +17,7 @@ SETTINGS = [
     "task.name=nano-chain",
     "task.reward=grpo_tiny:varied",
     "task.max_train=24",
+    "train.method=grpo",
     "grpo.group_size=4",
     "grpo.mini_batch=2",
     "grpo.learning_rate=0.003",

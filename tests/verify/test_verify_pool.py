@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from broadreach.types import UserError
-from broadreach.verify import FAMILIES, GradingPool, Item, grade
+from broadreach.verify import FAMILIES, GradingPool, Item, grade, math_worker, symbolic
 from broadreach.verify.math_equal import MathOptions
 from broadreach.verify.symbolic_client import SymbolicClient, SymbolicLimits
 
@@ -97,12 +97,20 @@ def test_the_wall_deadline_holds_where_no_processor_time_is_used() -> None:
     client.close()
 
 
-def test_memory_is_limited() -> None:
-    client = SymbolicClient(SymbolicLimits(cpu_seconds=30.0, wall_seconds=30.0, memory=300 * 1024**2))
-    verdict = client.compare("x^{2}", SLOW, MathOptions())
-    assert not verdict.correct
-    assert verdict.timed_out
+def test_too_little_memory_is_an_error_not_a_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = SymbolicClient(SymbolicLimits(memory=32 * 1024**2))
+    verdicts = [client.compare("x^{2}", "(x+1)^{99}-(x-1)^{98}", MathOptions()) for _ in range(2)]
+    assert all(not verdict.correct and verdict.error for verdict in verdicts)
     client.close()
+
+    def eat(*arguments: object) -> bool:
+        raise MemoryError
+
+    monkeypatch.setattr(symbolic, "judge", eat)
+    question = {"gold": "x^2", "payload": "2x^2-x^2", "options": {}}
+    assert math_worker.answer(question) == {"limit": "memory"}
+    monkeypatch.setattr(symbolic, "judge", lambda *arguments: 1 / 0)
+    assert math_worker.answer(question) == {"error": "ZeroDivisionError: division by zero"}
 
 
 def test_a_killed_child_is_replaced() -> None:

@@ -137,7 +137,7 @@ def test_a_forged_report_is_worth_nothing() -> None:
 
 @NEEDS
 def test_programs_grade_in_parallel_with_their_own_uids() -> None:
-    code = "import os\ndef f(): return [os.fork() and 1 for _ in range(1)][0]\nU = os.getuid()"
+    code = "import os\ndef f():\n  pid = os.fork()\n  if not pid: os._exit(0)\n  return 1 if pid else 0"
     items = [Item("code", f"```python\n{code}\n# {n}\n```", "", {"tests": ["assert f() == 1"]}) for n in range(6)]
     with GradingPool(workers=3) as own:
         assert [score.correct for score in own.grade_many("code", items)] == [True] * 6

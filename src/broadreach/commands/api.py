@@ -37,10 +37,28 @@ def train(config: Config, reporter: Reporter | None = None) -> RunFolder:
 
 
 def start(config: Config, run: RunFolder, reporter: Reporter) -> None:
-    """Train in `run`, or go on with it."""
+    """Train in `run`, or go on with it, by the method or the stages of the settings."""
+    from broadreach.training.budget import write_budget
+
+    try:
+        _method(config)(config, run, reporter)
+    finally:
+        write_budget(run)
+
+
+def _method(config: Config) -> Callable[[Config, RunFolder, Reporter], None]:
+    """Training code loads when it is chosen: TRL alone takes seconds to import."""
+    if config.train.stages:
+        from broadreach.training import sequence
+
+        return sequence.train
+    if config.train.method == "grpo":
+        from broadreach.training import grpo
+
+        return grpo.train
     from broadreach.training import es
 
-    es.train(config, run, reporter)
+    return es.train
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,17 +33,18 @@ def runs(root: Annotated[str, typer.Argument(help="Where to look.")] = "runs") -
 
 def _row(run: RunFolder) -> list[str]:
     from broadreach.runs.ledger import read_ledger
+    from broadreach.training.budget import read_lines
     from broadreach.types import UserError
 
     try:
         config = run.config()
-        entries = read_ledger(run.ledger_file).entries
+        read_ledger(run.ledger_file)
     except UserError as error:
         return [str(run.path), "unreadable", "", "", str(error)[:60], ""]
-    rewards = [sum(entry.record.rewards) / len(entry.record.rewards) for entry in entries]
+    rewards = [line["reward_mean"] for line in read_lines(run)]
     moved = f"{rewards[0]:.3f} -> {rewards[-1]:.3f}" if rewards else ""
     state = "done" if run.is_done() else ("running" if _held(run) else "stopped")
-    return [str(run.path), state, str(len(entries)), moved, config.task.name, config.model.path]
+    return [str(run.path), state, str(len(rewards)), moved, config.task.name, config.model.path]
 
 
 def _held(run: RunFolder) -> bool:

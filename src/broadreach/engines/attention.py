@@ -21,8 +21,22 @@ from broadreach.engines.cache import PrefixCache, RowCache
 NAME = "broadreach"
 
 NEUTRAL = frozenset(
-    "dropout scaling is_causal position_ids cache_position output_attentions use_cache output_hidden_states return_dict"
-    " output_router_logits kwargs head_mask position_embeddings num_items_in_batch".split()
+    {
+        "cache_position",
+        "dropout",
+        "head_mask",
+        "is_causal",
+        "kwargs",
+        "num_items_in_batch",
+        "output_attentions",
+        "output_hidden_states",
+        "output_router_logits",
+        "position_embeddings",
+        "position_ids",
+        "return_dict",
+        "scaling",
+        "use_cache",
+    }
 )
 """Keyword arguments that do not change what attention computes at inference."""
 

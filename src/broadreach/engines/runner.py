@@ -234,7 +234,8 @@ def choose_runner(model: nn.Module, members: int = 1) -> SharedPrefixRunner | St
 def _plain_attention(model: nn.Module, members: int) -> bool:
     if not getattr(model, "_supports_attention_backend", False):
         return False
-    config = model.config.get_text_config()  # type: ignore[union-attr,operator]
+    config: Any = model.config
+    config = config.get_text_config()
     if set(getattr(config, "layer_types", None) or ["full_attention"]) != {"full_attention"}:
         return False
     model.set_attn_implementation(attention.NAME)  # type: ignore[operator]

@@ -105,7 +105,7 @@ class RunFolder:
 def changed_settings(old: Config, new: Config) -> list[str]:
     """`key: old -> new` for every setting that would change what the run computes."""
     before, after = flatten(old), flatten(new)
-    grows = old.es.sigma_schedule == "constant" and old.es.alpha_schedule == "constant"
+    grows = old.es.sigma_schedule == old.es.alpha_schedule == old.grpo.schedule == "constant"
     free = (*FREE_TO_CHANGE, "train.updates", "train.epochs") if grows else FREE_TO_CHANGE
     return [
         f"{key}: {before.get(key)!r} -> {value!r}"

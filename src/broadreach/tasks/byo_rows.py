@@ -82,14 +82,20 @@ def _family_data(family: str, columns: Columns, where: str, row: Row) -> dict[st
         data["options"] = _options(data["options"], where)
     if family == "countdown":
         data["numbers"], data["target"] = _integers(data["numbers"], data["target"], where)
-    if family == "code" and not isinstance(data["prompt_tests"], list):
+    if family == "code" and not _are_texts(data["prompt_tests"]):
         raise UserError(f"{where}: the tests must be a list of assert statements")
     return data
 
 
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(item, str) for item in value)
+
+
 def _options(value: Any, where: str) -> dict[str, str]:
     """Letter -> text, from a mapping, a list of texts, or parallel lists of labels and texts."""
-    if isinstance(value, Mapping) and isinstance(value.get("label"), list):
+    if isinstance(value, Mapping) and isinstance(value.get("label"), list) and isinstance(value.get("text"), list):
+        if not value["label"] or len(value["label"]) != len(value["text"]):
+            raise UserError(f"{where}: the options' labels and texts must be two lists of the same length")
         return {str(label).upper(): str(text) for label, text in zip(value["label"], value["text"], strict=True)}
     if isinstance(value, Mapping) and value:
         return {str(label).upper(): str(text) for label, text in value.items() if text is not None}
@@ -103,7 +109,7 @@ def _integers(numbers: Any, target: Any, where: str) -> tuple[list[int], int]:
         if isinstance(numbers, str) or any(int(number) != float(number) for number in numbers):
             raise ValueError
         return [int(number) for number in numbers], int(target)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise UserError(f"{where}: numbers must be a list of integers and target an integer") from None
 
 

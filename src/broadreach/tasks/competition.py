@@ -27,7 +27,7 @@ def competition(name: str, rows: Source, where: Where) -> DatasetTask:
 def _convert(index: int, row: Row) -> Problem:
     question = text_of(row, "problem") or text_of(row, "question")
     answer = text_of(row, "answer") or boxed_answer(text_of(row, "solution"))
-    return Problem(f"test-{index}", question, answer.strip().removesuffix("^\\circ"), {"thousands": True})
+    return Problem(f"test-{index}", question, answer.strip().removesuffix("^\\circ"))
 
 
 def boxed_answer(solution: str) -> str:

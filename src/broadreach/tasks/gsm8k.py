@@ -60,9 +60,9 @@ def _split(name: str, rows: int) -> Split:
 
 def _convert(split: str, index: int, row: Row) -> Problem:
     gold = text_of(row, "answer").rpartition("####")[2].strip().replace(",", "")
-    return Problem(f"{split}-{index}", text_of(row, "question"), gold, {"thousands": True})
+    return Problem(f"{split}-{index}", text_of(row, "question"), gold)
 
 
 _EXAMPLES: tuple[Example, ...] = tuple(
-    (Problem(identity, question, gold, {"thousands": True}), answer) for identity, question, answer, gold in _ANSWERS
+    (Problem(identity, question, gold), answer) for identity, question, answer, gold in _ANSWERS
 )

@@ -56,6 +56,16 @@ class RewardTask:
     def name(self) -> str:
         return self.task.name
 
+    @property
+    def private(self) -> bool:
+        """Whether the wrapped task's items may not be shown."""
+        return bool(getattr(self.task, "private", False))
+
+    @property
+    def instruction_hash(self) -> str:
+        """The wrapped task's."""
+        return str(getattr(self.task, "instruction_hash", ""))
+
     def problems(self, split: str) -> list[Problem]:
         """The wrapped task's problems."""
         return self.task.problems(split)

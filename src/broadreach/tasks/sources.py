@@ -121,10 +121,11 @@ def read_hub(source: Source) -> list[Row]:
         ) from None
     assert source.hub is not None
     try:
-        loaded = datasets.load_dataset(source.hub, source.config, split=source.split)
+        # Gated items are streamed: no copy in clear stays in a cache on disk.
+        loaded = datasets.load_dataset(source.hub, source.config, split=source.split, streaming=source.gated)
+        rows = [dict(row) for row in loaded]
     except Exception as error:  # the Hub client raises many unrelated kinds
         raise UserError(_explain(source, error)) from None
-    rows = [dict(row) for row in loaded]
     _assert_count(f"Hub data set {_hub_name(source)}", len(rows), source.rows)
     return rows
 

@@ -68,7 +68,7 @@ def _convert(index: int, row: Row) -> Problem:
     text = f"{body} {question}" if ended else f"{body.rstrip(' ,')}, {question[:1].lower()}{question[1:]}"
     answer = row.get("Answer")
     gold = text_of({"Answer": float(answer)}, "Answer") if isinstance(answer, str) else text_of(row, "Answer")
-    return Problem(text_of(row, "ID"), text, gold, {"thousands": True})
+    return Problem(text_of(row, "ID"), text, gold)
 
 
 def _test_ids(problems: list[Problem]) -> set[str]:
@@ -91,5 +91,5 @@ def _test(problems: list[Problem]) -> list[Problem]:
 
 
 _EXAMPLES: tuple[Example, ...] = tuple(
-    (Problem(identity, question, gold, {"thousands": True}), answer) for identity, question, answer, gold in _ANSWERS
+    (Problem(identity, question, gold), answer) for identity, question, answer, gold in _ANSWERS
 )

@@ -8,10 +8,14 @@ from dataclasses import dataclass
 from broadreach.config import Config
 from broadreach.models.kinds import tensor_kind
 from broadreach.noise.perturb import rounding_share
+from broadreach.training.grpo_plan import make_plan
+from broadreach.training.grpo_record import forward_passes
 from broadreach.training.setup import Prepared
 from broadreach.types import Centre
 
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+GRPO_BYTES = 20
+"""Float32 policy, gradient, two Adam moments and the KL reference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +28,9 @@ class Estimate:
     prompt_tokens: int
     new_tokens: int
     forward_passes: int
-    """Token positions computed, prompts and new tokens (shared prompt prefixes counted in full)."""
+    """Token positions computed forward, prompts and new tokens (shared prompt prefixes counted in full)."""
     weights_bytes: int
-    """Float32 centre and one served copy."""
+    """Float32 centre and one served copy; for GRPO also what its optimiser needs."""
     disk_bytes: int
     """Kept snapshots, the export and the ledger."""
 
@@ -36,7 +40,8 @@ def estimate(config: Config, prepared: Prepared, centre: Centre) -> Estimate:
     parameters = sum(array.size for array in centre.values())
     lengths = [len(request.prompt) for request in prepared.requests]
     seen = [lengths[i] for step in range(1, prepared.total + 1) for i in prepared.batches.at(step)]
-    evaluations = config.es.evaluations
+    grpo = config.train.method == "grpo"
+    evaluations = config.grpo.group_size if grpo else config.es.evaluations
     prompt_tokens = evaluations * sum(seen)
     new_tokens = evaluations * len(seen) * config.sampling.max_new_tokens
     width = BYTES[config.model.dtype]
@@ -47,9 +52,10 @@ def estimate(config: Config, prepared: Prepared, centre: Centre) -> Estimate:
         responses=evaluations * len(seen),
         prompt_tokens=prompt_tokens,
         new_tokens=new_tokens,
-        forward_passes=prompt_tokens + new_tokens,
-        weights_bytes=parameters * (4 + width),
-        disk_bytes=parameters * (4 * config.run.keep_snapshots + width) + line * prepared.total,
+        forward_passes=(prompt_tokens + new_tokens)
+        * (forward_passes(config, make_plan(config, prepared)) if grpo else 1),
+        weights_bytes=parameters * ((GRPO_BYTES if grpo else 4) + width),
+        disk_bytes=parameters * ((12 if grpo else 4) * config.run.keep_snapshots + width) + line * prepared.total,
     )
 
 

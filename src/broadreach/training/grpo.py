@@ -15,7 +15,8 @@ from typing import Any
 
 from broadreach.config import Config
 from broadreach.engines.select import build_engine
-from broadreach.models.weights import export, load_model, named_tensors
+from broadreach.models.distance import l2_norm
+from broadreach.models.weights import export, load_model, named_tensors, parameter_count
 from broadreach.noise.update import digest
 from broadreach.runs.folder import RunFolder
 from broadreach.tasks.grading import Grader
@@ -41,6 +42,7 @@ def train(config: Config, run: RunFolder, reporter: Reporter) -> None:
 
     Leaves the files of an ES run, with checkpoints/ for ledger and snapshots (arXiv 2402.03300; method.md, (3), (4)).
     """
+    assert config.train.method == "grpo"
     _need_trl()
     prepared = prepare(config)
     plan = make_plan(config, prepared)
@@ -69,6 +71,7 @@ def _run_updates(
 ) -> Centre:
     with ExitStack() as stack:
         stack.enter_context(_quiet_libraries())
+        _use_threads(config.engine.threads)
         model = load_model(prepared.model_dir, "float32").requires_grad_(True)
         start = policy_weights(model)
         base = digest(start)
@@ -76,10 +79,10 @@ def _run_updates(
         done = checkpoint.update if checkpoint else 0
         if resumed:
             reporter.note(f"resuming after update {done} (the newest checkpoint)")
-        run.write_environment(_environment(base))
+        run.write_environment(_environment(base, start))
         metrics = MetricsFile(run.metrics_file)
         metrics.rewind(done)
-        small = sum(array.size for array in start.values()) <= SMALL_MODEL
+        small = parameter_count(start) <= SMALL_MODEL
         drift = DriftMeter(prepared.model_dir, {n: a.copy() for n, a in start.items()} if small else None)
         grader = stack.enter_context(Grader(prepared.task, config.verify))
         engine = None
@@ -212,8 +215,15 @@ def _need_trl() -> None:
         raise UserError("grpo trains on one GPU here and several are visible: set CUDA_VISIBLE_DEVICES=0")
 
 
-def _environment(base_digest: str) -> dict[str, Any]:
-    facts = environment(base_digest)
+def _use_threads(threads: int | None) -> None:
+    import torch
+
+    if threads is not None:
+        torch.set_num_threads(threads)
+
+
+def _environment(base_digest: str, start: Centre) -> dict[str, Any]:
+    facts = environment(base_digest, parameter_count(start), l2_norm(start))
     facts["versions"].update({name: importlib.metadata.version(name) for name in EXTRA_PACKAGES})
     return facts
 
@@ -223,8 +233,9 @@ def _quiet_libraries() -> Iterator[None]:
     """No advice and no bars from transformers and TRL on top of our own."""
     from transformers.utils import logging
 
-    level = logging.get_verbosity()
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
+    logging.disable_progress_bar()
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", module=r"(trl|transformers|accelerate|torch)\.")
@@ -232,3 +243,5 @@ def _quiet_libraries() -> Iterator[None]:
             yield
     finally:
         logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()

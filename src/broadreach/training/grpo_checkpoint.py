@@ -12,10 +12,12 @@ import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from broadreach.models.weights import load_centre
+from broadreach.noise.update import digest
 from broadreach.runs.files import write_atomically
 from broadreach.runs.folder import RunFolder
 from broadreach.training.reporter import Reporter
-from broadreach.types import UserError
+from broadreach.types import Centre, UserError
 
 MARKER = "broadreach.json"
 """Written last: a directory without it is a save that was cut short."""
@@ -73,6 +75,28 @@ def resumable(run: RunFolder, steps_per_update: int, base_digest: str, reporter:
             f"checkpoints were made from {newest.base_digest}; put the old weights back, or start a new run"
         )
     return newest
+
+
+def kept_weights(run: RunFolder, update: int | None, model_dir: Path) -> Centre:
+    """The float32 weights after `update` (None: the newest checkpoint); 0 is the base, read from `model_dir`.
+
+    UserError when that update was not kept, or its weights are no longer those that were saved.
+    """
+    kept = complete(run)
+    if update == 0 or (update is None and not kept):
+        return load_centre(model_dir)
+    found = [c for c in kept if c.update == (kept[-1].update if update is None else update)]
+    if not found:
+        raise UserError(
+            f"GRPO has no ledger, and {run.path} has no weights of update {update} "
+            f"(kept: {', '.join(str(n) for n in (0, *(c.update for c in kept)))}); "
+            "a smaller run.snapshot_every and a larger run.keep_snapshots keep more"
+        )
+    place = checkpoint_dir(run, found[0].optimiser_step)
+    centre = load_centre(place)
+    if digest(centre) != found[0].digest:
+        raise UserError(f"{place} was changed after it was saved: its digest is not {found[0].digest}; restore it")
+    return centre
 
 
 def finish(run: RunFolder, checkpoint: Checkpoint, keep: int, middle: int | None) -> None:

@@ -98,12 +98,12 @@ def describe(config: Config, plan: GrpoPlan) -> list[str]:
 
 
 def _advantage(settings: GrpoSettings) -> str:
-    spread = {
-        "group": " divided by the group's standard deviation + 1e-4",
-        "batch": " divided by the batch's standard deviation + 1e-4",
-        "none": ", not divided by any spread",
-    }
-    return f"advantage = reward - mean of the group{spread[settings.scale_rewards]}"
+    if settings.scale_rewards == "none":
+        return "advantage = reward - mean of the group, not divided by any spread"
+    return (
+        f"advantage = (reward - mean of the group) / (standard deviation of the {settings.scale_rewards}, "
+        "over n - 1, + 1e-4)"
+    )
 
 
 def _surrogate(settings: GrpoSettings) -> str:
@@ -130,8 +130,8 @@ def _penalty(settings: GrpoSettings) -> str:
     if settings.beta == 0:
         return "; no KL term"
     return (
-        f"; minus {settings.beta:g} x KL to the model this run starts from, a token "
-        "(exp(d) - d - 1 with d = log reference - log policy, no importance correction)"
+        f"; minus {settings.beta:g} x KL to the model this run starts from, per token: "
+        "exp(d) - d - 1 with d = log reference - log policy, not corrected for importance"
     )
 
 

@@ -51,6 +51,7 @@ def update_line(
     line["forward_positions"] = positions * forward_passes(config, plan)
     line["backward_positions"] = positions * plan.iterations
     line["optimiser_steps"] = len(logs)
+    line["problems"] = list(problem_ids)
     return line
 
 

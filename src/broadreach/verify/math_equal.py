@@ -66,7 +66,7 @@ def equivalent(gold: str, payload: str, options: MathOptions, judge: Judge = und
     given = read_value(payload, options.thousands)
     if wanted.text == given.text and not units_conflict(wanted.unit or options.unit, given.unit):
         return bool(wanted.text)
-    if wanted.kind == "alternatives":
+    if wanted.kind == "alternatives" or (wanted.kind == "equation" and not any(map(_variables, wanted.items))):
         return any_of(_compare(item, given, options, judge) for item in wanted.items)
     return _compare(wanted, given, options, judge)
 

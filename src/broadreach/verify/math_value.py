@@ -130,7 +130,7 @@ def _read(tokens: Sequence[str]) -> Value:
             return Value("union", text, values)
         return _as_list(text, values)
     parts, found = split_top(tokens, frozenset({r"\in"}))
-    if len(found) == 1 and is_name("".join(parts[0])):
+    if len(found) == 1 and all(is_name("".join(part)) for part in _unbracketed(parts[0])):
         return _read(parts[1])
     parts, found = split_top(tokens, frozenset({r"\approx"}))
     if found and _trim(parts[0]):
@@ -146,6 +146,13 @@ def _read(tokens: Sequence[str]) -> Value:
     if found and all(map(_trim, parts)):
         return Value("tuple", text, tuple(map(_read, parts)), marks="::")
     return _read_bracketed(tokens, text) or _read_plus_minus(tokens, text) or _read_atom(text)
+
+
+def _unbracketed(tokens: list[str]) -> list[list[str]]:
+    """The parts of `(x, y)`, or the tokens as they are."""
+    if tokens and tokens[0] == "(" and _matching(tokens) == len(tokens) - 1:
+        return split_top(tokens[1:-1], frozenset({","}))[0]
+    return [tokens]
 
 
 def _as_list(text: str, values: tuple[Value, ...]) -> Value:

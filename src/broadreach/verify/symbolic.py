@@ -162,6 +162,8 @@ def _same_relation(gold: Value, answer: Value) -> bool:
     if mirrored and RELATIONS.get(answer.marks) != gold.marks:
         return False
     first, second = sides[0] - sides[1], (sides[3] - sides[2] if mirrored else sides[2] - sides[3])
+    if not first.free_symbols or not second.free_symbols:
+        return False
     ratios = []
     for point in _points(first, second):
         one, other = _number_at(first, point, DIGITS), _number_at(second, point, DIGITS)

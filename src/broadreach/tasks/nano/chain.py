@@ -16,28 +16,26 @@ from numpy.random import Generator
 from broadreach.tasks.nano import splits
 from broadreach.types import Message, Problem, Score
 
-LEVELS = (0, 1, 2, 3, 1, 4, 0, 1, 2, 3)
-"""Level by index: two, three and four terms, a product with one digit first, a product of two digits."""
+LEVELS = (0, 1, 2, 3, 4, 1, 2, 5, 3, 4)
+"""Level by index: two terms up to 50, three up to 20, three up to 50, a small product and a term, four terms up to 50,
+a product with a two-digit factor and a term."""
 _OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul}
-_TERMS = {0: 2, 1: 3, 2: 4, 3: 3, 4: 3}
+_TERMS = (2, 3, 3, 3, 4, 3)
+_LARGEST = (50, 20, 50, 50, 50, 99)
 _SEPARATORS = ("\n", ";", ",")
 
 
 def draw(rng: Generator, level: int) -> splits.Draw:
-    """One chain whose every intermediate result is between 0 and 999 (products come first)."""
-    terms = [int(rng.integers(2, 100))]
+    """One chain whose every intermediate result is between 0 and 999 (a product comes first)."""
+    terms = [int(rng.integers(*((2, 10) if level == 3 else (11, 100) if level == 5 else (2, _LARGEST[level] + 1))))]
     operations: list[str] = []
     value = terms[0]
     for position in range(1, _TERMS[level]):
-        if level >= 3 and position == 1:
-            symbol, term = "*", int(rng.integers(2, 10) if level == 3 else rng.integers(11, 32))
-            if level == 4:
-                terms[0] = value = int(rng.integers(11, 32))
+        if position == 1 and level in (3, 5):
+            symbol, term = "*", int(rng.integers(2, 10))
         else:
-            symbol = "+" if rng.random() < 0.5 else "-"
-            term = int(rng.integers(1, 100))
-            if symbol == "-" and term > value:
-                symbol = "+"
+            term = int(rng.integers(1, _LARGEST[level] + 1))
+            symbol = "+" if term > value or rng.random() < 0.5 else "-"
         terms.append(term)
         operations.append(symbol)
         value = int(_OPERATIONS[symbol](value, term))
