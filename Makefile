@@ -6,7 +6,7 @@ SEED   ?= 0
 RUN    ?= runs/demo-seed$(SEED)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format lint types imports setup smollm2 clean
+.PHONY: help demo test test-slow check format lint types imports setup smollm2 clean
 
 help:  ## show this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -16,8 +16,14 @@ demo: $(VENV)/.user  ## train the bundled model by ES on two CPU cores, evaluate
 	$(BIN)/broadreach eval $(RUN)
 	$(BIN)/broadreach report $(RUN)
 
+# Two workers of one thread each: two multi-threaded processes at once would slow each other down.
+PYTEST := OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile
+
 test: $(VENV)/.dev  ## run the tests, with coverage
-	$(BIN)/pytest --cov --cov-report=term:skip-covered --cov-fail-under=85
+	$(PYTEST) -m "not slow" --cov --cov-report=term:skip-covered --cov-fail-under=85
+
+test-slow: $(VENV)/.dev  ## run the long tests: every gold answer of every data set, every hostile program
+	$(PYTEST) -m slow
 
 check: format lint types imports test  ## everything CI runs: format, lint, types, import contract, tests
 
@@ -44,8 +50,9 @@ clean:  ## remove the environment and caches (runs/ stays)
 # torch goes first and pinned, so that pip takes a CPU build; constraints.txt holds the rest.
 $(VENV)/.torch: constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("broadreach needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
+	@echo "setting up $(VENV): about a minute on a good connection"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch
+	$(BIN)/pip install --quiet --progress-bar on --disable-pip-version-check -c constraints.txt torch
 	@touch $@
 
 $(VENV)/.user: $(VENV)/.torch pyproject.toml

@@ -137,7 +137,7 @@ def finite_decimal(match: re.Match[str]) -> str:
 REWRITINGS: list[Callable[[str], str]] = [
     lambda text: text.replace("\\frac", "\\dfrac"),
     lambda text: text.replace("(", "\\left(").replace(")", "\\right)") if "\\left" not in text else text,
-    lambda text: text.replace(" ", "").replace("\\cdot", "\\cdot ").replace("\\pm", "\\pm ").replace("\\pi", "\\pi "),
+    lambda text: re.sub(r"(\\[A-Za-z]+) +| +", lambda m: m.group(1) + " " if m.group(1) else "", text),
     lambda text: re.sub(r"\^(\w)", r"^{\1}", text),
     lambda text: f" {text} ",
     lambda text: f"${text}$",
@@ -161,9 +161,25 @@ REWRITINGS: list[Callable[[str], str]] = [
     lambda text: text.replace("pmatrix", "bmatrix"),
 ]
 
+MISSES: list[Callable[[str], str]] = [
+    lambda text: re.sub(r"\d(?=\D*$)", lambda m: str((int(m.group()) + 1) % 10), text),
+    lambda text: text[1:] if text.startswith("-") else f"-{text}",
+    lambda text: f"[{text[1:]}" if text.startswith("(") else text,
+    lambda text: f"({text[1:]}" if text.startswith("[") else text,
+    lambda text: rf"\{{{text[1:-1]}\}}" if re.fullmatch(r"\([^()]*\)", text) else text,
+    lambda text: re.sub(r"^(-?\d+)$", r"\1\1", text),
+    lambda text: re.sub(r"^(\d+)$", lambda m: f"{int(m.group()) / 100}", text),
+    lambda text: re.sub(r"_\{?(\d)\}?$", "", text),
+    lambda text: text.rsplit(",", 1)[0] if "," in text else text,
+    lambda text: text.replace("+", "-", 1),
+    lambda text: re.sub(r"\\frac\{(\w+)\}\{(\w+)\}", r"\\frac{\2}{\1}", text),
+    lambda text: re.sub(r"^\\frac\{(\d+)\}\{(\d+)\}$", lambda m: f"{int(m[1]) / int(m[2]):.7f}", text),
+]
+"""Changes that make an answer wrong: a digit, a sign, a bracket, a part left out, a scale, a base, a rounding."""
+
 
 def pairs(golds: list[str], count: int, source: random.Random) -> Iterator[tuple[str, str, str]]:
-    """(kind, gold, answer): `same` are golds rewritten, `other` are golds of other problems."""
+    """(kind, gold, answer): golds rewritten (`same`), of other problems (`other`), and spoilt (`near`)."""
     for _ in range(count):
         gold = source.choice(golds)
         changing = [rewritten for rewrite in REWRITINGS if (rewritten := rewrite(gold)) != gold]
@@ -171,6 +187,9 @@ def pairs(golds: list[str], count: int, source: random.Random) -> Iterator[tuple
     for _ in range(count):
         gold, answer = source.sample(golds, 2)
         yield "other", gold, answer
+    for _ in range(count):
+        gold = source.choice(golds)
+        yield "near", gold, source.choice([spoilt for spoil in MISSES if (spoilt := spoil(gold)) != gold])
 
 
 def outside_judge(gold: str, answer: str) -> bool:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from numpy.random import Generator
+
 from broadreach.tasks.nano import chain, choice, context, countdown, splits
 from broadreach.types import Problem
-from numpy.random import Generator
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ SOURCES: Mapping[str, Source] = {
     "nano-context": Source(context.draw, context.answer, context.LEVELS),
     "nano-countdown": Source(countdown.draw, countdown.answer, countdown.LEVELS),
 }
-SHARES = {"nano-chain": 0.55, "nano-choice": 0.1, "nano-context": 0.15, "nano-countdown": 0.2}
+SHARES = {"nano-chain": 0.45, "nano-choice": 0.15, "nano-context": 0.2, "nano-countdown": 0.2}
 """Share of each family in the corpus."""
 WORKED = {"worked": 1.0}
 """Stage 1: only the worked way."""
@@ -37,9 +38,7 @@ MIXED = {"worked": 0.30, "guessed": 0.45, "unboxed": 0.10, "formless": 0.15}
 def examples(seed: int, ways: Mapping[str, float], shares: Mapping[str, float] = SHARES) -> Iterator[tuple[str, str]]:
     """Endless (question, response) pairs, the same for the same arguments."""
     rng = splits.generator("corpus", seed)
-    streams = {
-        name: splits.corpus(name, source.levels, source.draw, seed) for name, source in SOURCES.items()
-    }
+    streams = {name: splits.corpus(name, source.levels, source.draw, seed) for name, source in SOURCES.items()}
     names, way_names = list(shares), list(ways)
     family_edges = _edges(list(shares.values()))
     way_edges = _edges(list(ways.values()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -51,5 +52,15 @@ def build(texts: Iterable[str], largest: int, context: int) -> PreTrainedTokeniz
 
 
 def save(tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
-    """Writes tokenizer.json, tokenizer_config.json and the chat template."""
+    """Writes tokenizer.json, tokenizer_config.json and the chat template.
+
+    The class is written under the name that Transformers 4 and 5 both know.
+    """
     tokenizer.save_pretrained(folder)
+    path = folder / "tokenizer_config.json"
+    config = json.loads(path.read_text())
+    config.pop("backend", None)
+    config["tokenizer_class"] = "PreTrainedTokenizerFast"
+    config["additional_special_tokens"] = config.pop("extra_special_tokens")
+    config["chat_template"] = CHAT_TEMPLATE
+    path.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")

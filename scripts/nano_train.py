@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 
 import torch
@@ -50,49 +49,31 @@ def train(
     model: LlamaForCausalLM,
     data: Iterator[tuple[torch.Tensor, torch.Tensor]],
     steps: int,
-    rate: float,
+    optimizers: list[torch.optim.Optimizer],
     label: str,
-    last: float = 0.02,
 ) -> None:
-    """`steps` AdamW steps with warm-up and a cosine from `rate` down to `last * rate`; changes `model`.
-
-    Two threads take half a batch each, on two copies that share their weights: less waiting than two threads inside
-    each small operation, and the same numbers whatever the machine's load.
-    """
-    copies = [model, _sharing(model)]
-    warm = min(100, steps // 10)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=rate, betas=(0.9, 0.98), weight_decay=0.05)
+    """`steps` steps, each rate warmed up and then brought to zero along a cosine; changes `model`."""
+    warm = min(50, steps // 10)
+    peaks = [optimizer.param_groups[0]["lr"] for optimizer in optimizers]
     started, total = time.monotonic(), 0.0
-    with ThreadPoolExecutor(len(copies)) as threads:
-        for step in range(steps):
-            cosine = 0.5 * (1 + math.cos(math.pi * max(0, step - warm) / max(1, steps - warm)))
-            optimizer.param_groups[0]["lr"] = rate * min(1.0, (step + 1) / warm) * (last + (1 - last) * cosine)
-            ids, targets = next(data)
-            scale = 1.0 / int((targets != -100).sum())
-            parts = list(zip(copies, ids.chunk(2), targets.chunk(2), strict=True))
-            total += sum(threads.map(lambda part: _half(*part, scale), parts))
-            for ours, theirs in zip(*(copy.parameters() for copy in copies), strict=True):
-                ours.grad.add_(theirs.grad)
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    for step in range(steps):
+        share = 0.5 * (1 + math.cos(math.pi * max(0, step - warm) / max(1, steps - warm)))
+        for optimizer, peak in zip(optimizers, peaks, strict=True):
+            optimizer.param_groups[0]["lr"] = peak * share * min(1.0, (step + 1) / warm)
+        loss = _loss(model, *next(data))
+        model.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        for optimizer in optimizers:
             optimizer.step()
-            if (step + 1) % 50 == 0:
-                seconds = time.monotonic() - started
-                print(f"{label} {step + 1}/{steps} loss {total / 50:.4f} {seconds:.0f} s", flush=True)
-                total = 0.0
+        total += loss.item()
+        if (step + 1) % 100 == 0:
+            seconds = time.monotonic() - started
+            print(f"{label} {step + 1}/{steps} loss {total / 100:.4f} {seconds:.0f} s", flush=True)
+            total = 0.0
 
 
-def _sharing(model: LlamaForCausalLM) -> LlamaForCausalLM:
-    copy = LlamaForCausalLM(model.config)
-    for ours, theirs in zip(model.parameters(), copy.parameters(), strict=True):
-        theirs.data = ours.data
-    return copy
-
-
-def _half(model: LlamaForCausalLM, ids: torch.Tensor, targets: torch.Tensor, scale: float) -> float:
-    """Leaves the gradient of the summed loss times `scale` in `model`; returns that loss."""
-    model.zero_grad(set_to_none=True)
+def _loss(model: LlamaForCausalLM, ids: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     kept = targets[:, 1:] != -100
     hidden = model.model(input_ids=ids[:, :-1]).last_hidden_state[kept]
-    loss = functional.cross_entropy(model.lm_head(hidden), targets[:, 1:][kept], reduction="sum") * scale
-    loss.backward()
-    return loss.item()
+    return functional.cross_entropy(model.lm_head(hidden), targets[:, 1:][kept])

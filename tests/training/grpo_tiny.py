@@ -25,7 +25,7 @@ SETTINGS = [
     "train.batch=4",
     "train.updates=4",
     "train.stop_when_idle=0",
-    "sampling.max_new_tokens=6",
+    "sampling.max_new_tokens=10",
     "engine.kind=hf",
     "engine.threads=1",
     "run.snapshot_every=1",
@@ -34,7 +34,7 @@ SETTINGS = [
 
 
 def save_tiny_model(folder: Path, seed: int = 0) -> Path:
-    """A Hugging Face directory with a random Llama of one layer."""
+    """A Hugging Face directory with a random Llama of one layer; every ninth token ends a response."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -64,6 +64,7 @@ def save_tiny_model(folder: Path, seed: int = 0) -> Path:
             initializer_range=0.3,
         )
     )
+    model.generation_config.eos_token_id = list(range(1, len(fast), 9))
     fast.save_pretrained(folder)
     model.save_pretrained(folder)
     return folder

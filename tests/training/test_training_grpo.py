@@ -61,12 +61,9 @@ def watched(monkeypatch):
     return records
 
 
-def log_probabilities(model, weights, prompt, completion):
+def log_probabilities(model, prompt, completion):
     """log pi(token | what is before it) of one unpadded response, in float64."""
-    if weights is not None:
-        model.load_state_dict(weights)
-    with torch.no_grad():
-        logits = model(torch.tensor([prompt + completion])).logits[0, len(prompt) - 1 : -1]
+    logits = model(torch.tensor([prompt + completion])).logits[0, len(prompt) - 1 : -1]
     return torch.log_softmax(logits.double(), -1).gather(1, torch.tensor(completion)[:, None])[:, 0]
 
 
@@ -77,24 +74,31 @@ def rows_of(inputs):
         yield prompt, inputs["completion_ids"][i][inputs["completion_mask"][i].bool()].tolist()
 
 
-def equation_4(directory, rows, group, old_weights, weights):
+def equation_4(policy, old_policy, reference, rows, group):
     """The objective of a mini-batch, straight from method.md (3) and (4); also the share of clipped tokens."""
-    policy, reference = load_model(directory, "float32").double(), load_model(directory, "float32").double()
     rewards = torch.tensor([sum(completion) % 7 / 6 for _, completion in rows], dtype=torch.float64).view(-1, group)
     centred = rewards - rewards.mean(1, keepdim=True)
     advantages = (centred / (rewards.std(1, keepdim=True) + 1e-4)).flatten()
     total, clipped, tokens = 0.0, 0, 0
     for (prompt, completion), advantage in zip(rows, advantages, strict=True):
-        old = log_probabilities(policy, old_weights, prompt, completion)
-        new = log_probabilities(policy, weights, prompt, completion)
-        ref = log_probabilities(reference, None, prompt, completion)
+        new = log_probabilities(policy, prompt, completion)
+        old = log_probabilities(old_policy, prompt, completion).detach()
+        ref = log_probabilities(reference, prompt, completion)
         ratio = torch.exp(new - old)
         term = torch.minimum(ratio * advantage, ratio.clamp(1 - EPSILON, 1 + EPSILON) * advantage)
         kl = torch.exp(ref - new) - (ref - new) - 1
-        total += (term - BETA * kl).mean()
+        total = total + (term - BETA * kl).mean()
         outside = torch.where(advantage > 0, ratio > 1 + EPSILON, ratio < 1 - EPSILON)
         clipped, tokens = clipped + int(outside.sum()), tokens + len(completion)
-    return float(total / len(rows)), clipped / tokens
+    return total / len(rows), clipped / tokens
+
+
+def with_weights(directory, weights=None):
+    """The model in float64, with other weights in it."""
+    model = load_model(directory, "float32")
+    if weights is not None:
+        model.load_state_dict(weights)
+    return model.double()
 
 
 def test_loss_is_equation_4_with_and_without_clipping_and_in_a_short_batch(model, train, watched):
@@ -102,16 +106,32 @@ def test_loss_is_equation_4_with_and_without_clipping_and_in_a_short_batch(model
     settings = ["train.batch=6", "task.max_train=10", "grpo.mini_batch=3", "grpo.micro_batch=2", "train.updates=2"]
     train(*settings, "grpo.learning_rate=0.02", f"grpo.beta={BETA}")
     assert [len(record["inputs"]["prompt_ids"]) for record in watched] == [2] * 12 + [1, 1, 2] * 4
+    assert len({len(completion) for record in watched for _, completion in rows_of(record["inputs"])}) > 3
     shares = []
     for first in range(0, 24, 6):
         mini = watched[first : first + 6]
         generated_with = watched[first - first % 12]["weights"]
         rows = [row for record in mini for row in rows_of(record["inputs"])]
-        value, clipped = equation_4(model, rows, 4, generated_with, mini[0]["weights"])
-        assert sum(record["loss"] for record in mini) == pytest.approx(-value, abs=1e-6)
+        policy, old_policy = with_weights(model, mini[0]["weights"]), with_weights(model, generated_with)
+        value, clipped = equation_4(policy, old_policy, with_weights(model), rows, 4)
+        assert sum(record["loss"] for record in mini) == pytest.approx(-float(value), abs=1e-6)
         shares.append(clipped)
     assert shares[0] == shares[2] == 0.0, "ratio 1 in the first mini-batch"
     assert min(shares[1], shares[3]) > 0.02, "clipping must act in the second, or this test shows too little"
+
+
+def test_gradient_at_ratio_1_is_that_of_equation_4(model, train, watched):
+    """With one optimiser step the loss is the KL term alone (a group's advantages sum to 0); its gradient is not."""
+    _, said = train("grpo.mini_batch=0", "train.updates=2", f"grpo.beta={BETA}")
+    for update, line in enumerate(said.updates):
+        records = watched[update : update + 1]
+        policy = with_weights(model, records[0]["weights"]).requires_grad_(True)
+        rows = [row for record in records for row in rows_of(record["inputs"])]
+        value, _ = equation_4(policy, policy, with_weights(model), rows, 4)
+        value.backward()
+        norm = torch.sqrt(sum(weight.grad.square().sum() for weight in policy.parameters()))
+        assert line["grad_norm"] == pytest.approx(float(norm), rel=1e-5) and norm > 0.1
+        assert line["loss"] == pytest.approx(-value.item(), abs=1e-6)
 
 
 def test_reference_is_the_model_that_the_stage_starts_from(model, train, watched):
@@ -157,7 +177,8 @@ def test_the_line_of_an_update(train):
     assert {"grad_norm", "clip_share", "kl", "drift", "reward_std", "skipped", "truncated"} <= set(line)
     facts = json.loads(run.environment_file.read_text())
     assert facts["versions"]["trl"].startswith("1.")
-    assert "equation 4" in said.notes[1] and "preset paper with" in said.notes[0]
+    words = " ".join(said.notes)
+    assert "equation 4" in words and "preset paper with" in words and "2 optimiser steps an update" in words
 
 
 def test_trl_can_generate_instead_from_the_same_prompts(train, watched):

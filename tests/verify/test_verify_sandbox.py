@@ -187,6 +187,16 @@ def test_a_missing_sandbox_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> 
     assert find_sandbox(allow_unsandboxed=True).mode == "unsandboxed"
 
 
+def test_a_sandbox_that_is_refused_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    refusing = tmp_path / "bwrap"
+    refusing.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
+    refusing.chmod(0o755)
+    monkeypatch.setattr(sandbox_module.shutil, "which", lambda name: str(refusing))
+    with pytest.raises(UserError, match=r"does not start here \(bwrap: No permissions.*allow_unsandboxed"):
+        find_sandbox()
+    assert find_sandbox(allow_unsandboxed=True).mode == "unsandboxed"
+
+
 def test_without_a_sandbox_grading_reports_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox_module.shutil, "which", lambda name: None)
     with GradingPool(workers=1) as own:

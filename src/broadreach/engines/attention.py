@@ -81,17 +81,11 @@ def attend(
         found.update(name for name, given in kwargs.items() if given is not None and name not in NEUTRAL)
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     cache = _cache.get()
-    if cache is None:
+    if cache is None or isinstance(cache, PrefixCache):
         out = _causal(query, key, value, scale)
     else:
         layer: int = module.layer_idx  # type: ignore[assignment]
-        own_keys, own_values = cache.own(layer, key, value)
-        if isinstance(cache, PrefixCache):
-            out = _causal(query, own_keys, own_values, scale)
-        elif query.shape[2] > 1 or cache.mask is not None:
-            out = _attend_many(cache, layer, query, own_keys, own_values, scale)
-        else:
-            out = _attend_one(cache, layer, query, own_keys, own_values, scale)
+        out = _after_prefix(cache, layer, query, *cache.own(layer, key, value), scale)
     return out.transpose(1, 2), None
 
 
@@ -102,61 +96,49 @@ def _causal(query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor:
     )
 
 
-def _attend_many(
+def _after_prefix(
     cache: RowCache, layer: int, query: Tensor, own_keys: Tensor, own_values: Tensor, scale: float
 ) -> Tensor:
-    """Several new tokens a row, under the cache's mask (prompts, and scoring)."""
-    groups = query.shape[1] // own_keys.shape[1]
-    if cache.shared.length:
-        own_keys = _after_prefix(cache.shared.keys[layer], own_keys)
-        own_values = _after_prefix(cache.shared.values[layer], own_values)
-    return scaled_dot_product_attention(
-        query, _repeat(own_keys, groups), _repeat(own_values, groups), attn_mask=cache.mask, scale=scale
-    )
-
-
-def _attend_one(
-    cache: RowCache, layer: int, query: Tensor, own_keys: Tensor, own_values: Tensor, scale: float
-) -> Tensor:
-    """One new token a row: scores over the prefix and over the row's own columns, one softmax, two products."""
-    rows, heads, _, size = query.shape
+    """Scores over the prefix and over the row's own columns, one softmax, two products of weights and values."""
+    rows, heads, tokens, size = query.shape
     shared_heads, columns = own_keys.shape[1], own_keys.shape[2]
-    groups = heads // shared_heads
-    flat = rows * shared_heads
-    own_scores = torch.bmm(query.reshape(flat, groups, size), own_keys.reshape(flat, columns, -1).transpose(1, 2))
-    scores = own_scores.view(rows, shared_heads, groups, columns)
-    if cache.padding is not None:
-        scores = scores.masked_fill_(cache.padding[:, :, :, :columns], float("-inf"))
+    flat, each = rows * shared_heads, heads // shared_heads * tokens
+    asked = (query * scale).reshape(flat, each, size)
+    scores = torch.bmm(asked, own_keys.reshape(flat, columns, -1).transpose(1, 2))
+    scores = _hide(scores.view(rows, shared_heads, -1, tokens, columns), cache).view(rows, shared_heads, each, columns)
     prefix = cache.shared.length
     if prefix:
-        shared = _to_members(query.view(rows, shared_heads, groups, size), cache.members)
+        shared = _to_members(asked.view(rows, shared_heads, each, size), cache.members)
         prefix_scores = torch.matmul(shared, cache.shared.keys[layer].transpose(2, 3))
-        scores = torch.cat([_to_rows(prefix_scores, cache.width, groups), scores], dim=3)
-    weights = torch.softmax(scores * scale, dim=3, dtype=torch.float32).to(query.dtype)
-    own_weights = weights[:, :, :, prefix:].reshape(flat, groups, columns)
-    out = torch.bmm(own_weights, own_values.reshape(flat, columns, -1)).view(rows, shared_heads, groups, -1)
+        scores = torch.cat([_to_rows(prefix_scores, rows, each), scores], dim=3)
+    weights = torch.softmax(scores, dim=3, dtype=torch.float32).to(query.dtype)
+    own_weights = weights[:, :, :, prefix:].reshape(flat, each, columns)
+    out = torch.bmm(own_weights, own_values.reshape(flat, columns, -1)).view(rows, shared_heads, each, -1)
     if prefix:
         prefix_weights = _to_members(weights[:, :, :, :prefix], cache.members)
-        out = out + _to_rows(torch.matmul(prefix_weights, cache.shared.values[layer]), cache.width, groups)
-    return out.view(rows, heads, 1, -1)
+        out = out + _to_rows(torch.matmul(prefix_weights, cache.shared.values[layer]), rows, each)
+    return out.view(rows, heads, tokens, -1)
+
+
+def _hide(scores: Tensor, cache: RowCache) -> Tensor:
+    """Set the scores [rows, shared heads, groups, tokens, columns] of what a token may not see to minus infinity."""
+    if scores.shape[3] == 1:
+        hidden = None if cache.padding is None else cache.padding[..., : scores.shape[4]].unsqueeze(1)
+    else:
+        hidden = cache.hidden
+    return scores if hidden is None else scores.masked_fill_(hidden, float("-inf"))
 
 
 def _to_members(rows: Tensor, members: int) -> Tensor:
-    """[members * width, heads, groups, n] -> [members, heads, width * groups, n]."""
-    _, heads, groups, n = rows.shape
-    return rows.view(members, -1, heads, groups, n).transpose(1, 2).reshape(members, heads, -1, n)
+    """[members * width, heads, each, n] -> [members, heads, width * each, n]."""
+    _, heads, each, n = rows.shape
+    return rows.view(members, -1, heads, each, n).transpose(1, 2).reshape(members, heads, -1, n)
 
 
-def _to_rows(members: Tensor, width: int, groups: int) -> Tensor:
+def _to_rows(members: Tensor, rows: int, each: int) -> Tensor:
     """The inverse of `_to_members`."""
     count, heads, _, n = members.shape
-    return members.view(count, heads, width, groups, n).transpose(1, 2).reshape(count * width, heads, groups, n)
-
-
-def _after_prefix(shared: Tensor, own: Tensor) -> Tensor:
-    """[members, heads, prefix, size] and [rows, heads, columns, size] -> [rows, heads, prefix + columns, size]."""
-    width = own.shape[0] // shared.shape[0]
-    return torch.cat([shared.repeat_interleave(width, dim=0) if width > 1 else shared, own], dim=2)
+    return members.view(count, heads, -1, each, n).transpose(1, 2).reshape(rows, heads, each, n)
 
 
 def _repeat(tensor: Tensor, groups: int) -> Tensor:

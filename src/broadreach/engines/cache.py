@@ -32,16 +32,11 @@ class PrefixCache(Cache):
 
     def __init__(self, layers: int) -> None:
         super().__init__(layers=[DynamicLayer() for _ in range(layers)])
-        self.mask: Tensor | None = None
 
     def update(self, keys: Tensor, values: Tensor, layer_idx: int, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
         """Keep what the layer computed, and hand it straight to attention."""
         layer = self.layers[layer_idx]
         layer.keys, layer.values, layer.is_initialized = keys.contiguous(), values.contiguous(), True
-        return keys, values
-
-    def own(self, layer_idx: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Attention sees just the new tokens."""
         return keys, values
 
     def prefix(self) -> Prefix:
@@ -64,8 +59,8 @@ class RowCache(Cache):
         self.pad = torch.zeros(members * width, dtype=torch.long)
         self.padding: Tensor | None = None
         """True at the empty columns, bool [rows, 1, 1, capacity]; None when no row has any."""
-        self.mask: Tensor | None = None
-        """What the tokens of a pass may see, bool [rows, 1, tokens, prefix + columns]; None at single-token steps."""
+        self.hidden: Tensor | None = None
+        """True at what a token of a longer pass may not see, bool [rows, 1, 1, tokens, columns]."""
         self._fill: tuple[Tensor, Tensor, int] | None = None
 
     def update(self, keys: Tensor, values: Tensor, layer_idx: int, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
@@ -99,7 +94,7 @@ class RowCache(Cache):
 
     def filled(self, length: int, pad: Tensor) -> None:
         """All prompts are in: the next pass continues every row after column `length`."""
-        self._fill, self.mask, self.length, self.pad = None, None, length, pad
+        self._fill, self.hidden, self.length, self.pad = None, None, length, pad
         self._mark_padding()
 
     def keep(self, rows: Tensor, width: int) -> None:

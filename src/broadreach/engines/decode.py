@@ -16,7 +16,7 @@ from torch import Tensor
 
 from broadreach.engines.base import Progress
 from broadreach.engines.runner import Prompts, Runner, Tokens, common_prefix, distinct_prompts
-from broadreach.noise.sampling import sample_rows, sample_tokens
+from broadreach.noise.sampling import SampleRows, sample_rows, sample_tokens
 from broadreach.types import Member, Request, Sampling, UserError
 
 KEEP_ABOVE = 0.9
@@ -72,9 +72,7 @@ def decode(
     prefix = common_prefix([request.prompt for request in requests])
     runner.set_prefix(prefix)
     order = sorted(range(len(requests)), key=lambda i: (-len(requests[i].prompt), requests[i].prompt))
-    columns = max(len(request.prompt) for request in requests) - len(prefix) + sampling.max_new_tokens
-    rows = min(limits.rows, limits.cache_bytes // (columns * runner.call.column_bytes))
-    width = max(1, rows // len(members))
+    width = max(1, _most_rows(runner, requests, len(prefix), sampling.max_new_tokens, limits) // len(members))
     for first in range(0, len(order), width):
         chosen = order[first : first + width]
         batch = [requests[i] for i in chosen]
@@ -83,6 +81,13 @@ def decode(
         for slot, tokens in enumerate(generated):
             answers[slot // len(chosen)][chosen[slot % len(chosen)]] = _until_end(tokens, limits.ends)
     return answers
+
+
+def _most_rows(runner: Runner, requests: Sequence[Request], prefix: int, max_new_tokens: int, limits: Limits) -> int:
+    """Rows of one batch that the settings, the memory of the cache, and the runner allow."""
+    longest = max(len(request.prompt) for request in requests)
+    by_memory = limits.cache_bytes // ((longest - prefix + max_new_tokens) * runner.column_bytes)
+    return min(limits.rows, by_memory, runner.most_prompt_tokens // longest)
 
 
 def _decode_batch(
@@ -110,7 +115,7 @@ def _decode_batch(
     is_end[[end for end in limits.ends if end < len(is_end)]] = True
     going = torch.ones(len(noise), dtype=torch.bool)
     for position in range(sampling.max_new_tokens):
-        tokens = sample_tokens(logits, sampling.temperature, noise, np.full(len(noise), position))
+        tokens = _pick(logits, sampling.temperature, noise, position)
         generated[slots, position] = tokens
         ended = is_end[tokens] & going
         going &= ~ended
@@ -129,6 +134,16 @@ def _decode_batch(
         progress(count)
     listed: list[list[int]] = generated.tolist()
     return listed
+
+
+def _pick(logits: Tensor, temperature: float, noise: SampleRows, position: int) -> Tensor:
+    """One token a row. Greedy through NumPy, whose arg max is several times faster than torch's on a CPU."""
+    if temperature == 0 and logits.dtype == torch.float32:
+        values = logits.numpy()
+        tokens = values.argmax(axis=1)
+        if np.isfinite(np.take_along_axis(values, tokens[:, None], axis=1)).all():
+            return torch.from_numpy(tokens)
+    return sample_tokens(logits, temperature, noise, np.full(len(noise), position))
 
 
 def _busiest(going: Tensor, members: int) -> int:

@@ -8,9 +8,9 @@ from pathlib import Path
 import torch
 
 from broadreach.engines.base import Deliver, Progress, TokenScores
+from broadreach.engines.choose import choose_runner
 from broadreach.engines.decode import Limits, check_requests, decode
 from broadreach.engines.responses import to_responses
-from broadreach.engines.runner import choose_runner
 from broadreach.engines.scoring import score_responses
 from broadreach.engines.serving import Precision, ServedWeights
 from broadreach.models.weights import (

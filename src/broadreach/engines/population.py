@@ -10,11 +10,12 @@ import torch
 from torch import Tensor
 
 from broadreach.engines.base import Deliver, Progress, TokenScores
+from broadreach.engines.choose import choose_runner
 from broadreach.engines.decode import Limits, check_requests, decode
 from broadreach.engines.digest import served_digest
 from broadreach.engines.member_modules import MemberWeights, replace_modules
 from broadreach.engines.responses import to_responses
-from broadreach.engines.runner import Runner, choose_runner
+from broadreach.engines.runner import Runner
 from broadreach.engines.scoring import score_responses
 from broadreach.engines.serving import check_count, perturb_all
 from broadreach.models.weights import (

@@ -63,7 +63,10 @@ def take_over(config: Config, stage: RunFolder, source: RunFolder) -> None:
             _copy_lines(source.ledger_file, stage.ledger_file, 1 + updates)
         else:
             step = _checkpoint_of(source, updates).optimiser_step
-            shutil.copytree(checkpoint_dir(source, step), checkpoint_dir(stage, step), dirs_exist_ok=True)
+            place = checkpoint_dir(stage, step)
+            aside = place.with_name(f".{place.name}.partial")
+            shutil.copytree(checkpoint_dir(source, step), aside, dirs_exist_ok=True)
+            aside.rename(place)
         shutil.rmtree(stage.export, ignore_errors=True)
         export(centre, locate(config.model.path), stage.export, config.model.dtype)
         stage.mark_done({"updates": updates, "digest": digest(centre)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from broadreach.models.locate import locate
 from broadreach.models.weights import load_tokenizer, model_context_length
 from broadreach.tasks.base import Task
 from broadreach.tasks.batches import Batches
+from broadreach.tasks.hygiene import training_problems
 from broadreach.tasks.registry import get_task
 from broadreach.tasks.render import render
 from broadreach.types import Problem, Request, UserError
@@ -30,6 +32,7 @@ class Prepared:
     total: int
     """Updates of the whole run."""
     notes: tuple[str, ...]
+    """What data hygiene found, in words."""
 
 
 def prepare(config: Config) -> Prepared:
@@ -37,35 +40,31 @@ def prepare(config: Config) -> Prepared:
     model_dir = locate(config.model.path)
     tokenizer = load_tokenizer(model_dir)
     task = get_task(config.task)
-    problems = task.problems("train")[: config.task.max_train]
-    requests = [Request(problem.id, render(tokenizer, task, problem, config.task.shots)) for problem in problems]
-    problems, requests, notes = _fitting(config, problems, requests, model_context_length(model_dir))
+    prompts: dict[str, tuple[int, ...]] = {}
+
+    def lengths(problems: Sequence[Problem]) -> list[int]:
+        prompts.update((problem.id, render(tokenizer, task, problem, config.task.shots)) for problem in problems)
+        return [len(prompts[problem.id]) for problem in problems]
+
+    problems, report = training_problems(task, config.task, lengths, config.train.max_prompt_tokens)
+    if not prompts:
+        lengths(problems)
+    requests = [Request(problem.id, prompts[problem.id]) for problem in problems]
+    _check_context(requests, config.sampling.max_new_tokens, model_context_length(model_dir))
     train = config.train
     seed = config.seed if train.data_seed is None else train.data_seed
     batches = Batches(len(problems), train.batch, seed, train.shuffle, train.keep_tail, train.skip_batches)
     total = train.updates if train.updates is not None else train.epochs * batches.per_epoch
-    return Prepared(model_dir, tokenizer, task, problems, requests, batches, total, tuple(notes))
+    return Prepared(model_dir, tokenizer, task, problems, requests, batches, total, tuple(report.lines()))
 
 
-def _fitting(
-    config: Config, problems: list[Problem], requests: list[Request], context: int
-) -> tuple[list[Problem], list[Request], list[str]]:
-    """Leave out prompts over `train.max_prompt_tokens`; UserError when one does not fit the model's context."""
-    limit = config.train.max_prompt_tokens
-    notes = []
-    if limit is not None:
-        kept = [i for i, request in enumerate(requests) if len(request.prompt) <= limit]
-        if len(kept) < len(requests):
-            notes.append(f"left out {len(requests) - len(kept)} of {len(requests)} prompts longer than {limit} tokens")
-        problems, requests = [problems[i] for i in kept], [requests[i] for i in kept]
+def _check_context(requests: list[Request], new_tokens: int, context: int) -> None:
+    """UserError naming the first problem whose prompt and response do not fit the model's context."""
     for request in requests:
-        needed = len(request.prompt) + config.sampling.max_new_tokens
+        needed = len(request.prompt) + new_tokens
         if needed > context:
             raise UserError(
-                f"problem {request.problem_id}: its prompt of {len(request.prompt)} tokens and "
-                f"{config.sampling.max_new_tokens} new ones need {needed}, the model's context holds {context}; "
-                f"set train.max_prompt_tokens = {context - config.sampling.max_new_tokens} to leave such problems out"
+                f"problem {request.problem_id}: its prompt of {len(request.prompt)} tokens and {new_tokens} new ones "
+                f"need {needed}, the model's context holds {context}; "
+                f"set train.max_prompt_tokens = {max(1, context - new_tokens)} to leave such problems out"
             )
-    if not problems:
-        raise UserError(f"task {config.task.name}: no training problem is left; raise train.max_prompt_tokens")
-    return problems, requests, notes

@@ -67,6 +67,7 @@ FUNCTIONS = (
 )
 FUNCTION_WORD = re.compile(rf"(?<![A-Za-z\\])({FUNCTIONS})(?![A-Za-z])")
 REWRITES = [
+    (re.compile(r"(?<![A-Za-z])np\.(?=[a-z])"), ""),
     (re.compile(r"\\boldsymbol|\\bm(?![A-Za-z])|\\displaylines"), ""),
     (re.compile(r"\\[dtc]frac(?![A-Za-z])"), r"\\frac"),
     (re.compile(r"\\[dt]binom(?![A-Za-z])"), r"\\binom"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,7 +24,9 @@ FLAGS = ("-s", "-P", "-S", "-c")
 INSTALL_HINT = "install it (`apt-get install bubblewrap util-linux`), or set allow_unsandboxed = true and say so"
 UIDS_PER_PROCESS = 64
 FIRST_UID = 1_000_000
+PROBE_SECONDS = 60.0
 _slots: Iterator[int] = itertools.count()
+_known_to_start: set[Sandbox] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +144,41 @@ def _mapped_uids() -> tuple[int, int]:
     return first, min(last, 2**31) - first - 2
 
 
+def start_failure(sandbox: Sandbox) -> str | None:
+    """Why this sandbox does not start on this machine, in one line; None where it does (asked once)."""
+    if sandbox in _known_to_start:
+        return None
+    try:
+        probe = subprocess.run(
+            sandbox.command([], Limits().temporary_bytes),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=PROBE_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)[:200]
+    if probe.returncode == 0:
+        _known_to_start.add(sandbox)
+        return None
+    lines = probe.stderr.decode("utf-8", "replace").strip().splitlines()
+    return lines[-1][:200] if lines else f"exit code {probe.returncode}"
+
+
 def find_sandbox(allow_unsandboxed: bool = False) -> Sandbox:
-    """The sandbox of this machine; raises UserError where there is none and running without is not allowed."""
+    """The sandbox of this machine; raises UserError where none starts and running without one is not allowed."""
     bwrap, setpriv = shutil.which("bwrap"), shutil.which("setpriv")
     root = os.geteuid() == 0
-    if bwrap is not None and (setpriv is not None or not root):
-        return Sandbox(bwrap, setpriv if root else None)
+    if bwrap is None:
+        failure = "bubblewrap is missing"
+    elif root and setpriv is None:
+        failure = "setpriv is missing"
+    else:
+        sandbox = Sandbox(bwrap, setpriv if root else None)
+        reason = start_failure(sandbox)
+        if reason is None:
+            return sandbox
+        failure = f"bubblewrap does not start here ({reason})"
     if allow_unsandboxed:
         return Sandbox(None, None)
-    missing = "bubblewrap" if bwrap is None else "setpriv"
-    raise UserError(f"model-written code needs a sandbox and {missing} is missing: {INSTALL_HINT}")
+    raise UserError(f"model-written code needs a sandbox and {failure}: {INSTALL_HINT}")

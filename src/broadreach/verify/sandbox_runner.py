@@ -100,5 +100,5 @@ def main(request_fd: int, nonce_fd: int, result_fd: int) -> None:
     leave(0)
 
 
-if __name__ == "__main__":
+if __name__ == "__main__" and len(sys.argv) > 3:
     main(*map(int, sys.argv[1:4]))

@@ -1,7 +1,7 @@
 r"""nano-choice: pick one of four options, its letter in `\boxed{}`.
 
-Which is a fruit? A dog B pear C red D saw   ->   pear is a fruit
-                                                 \boxed{B}
+Which is a fruit? A hen B pear C red D saw   ->   A fruit is pear.
+                                                  \boxed{B}
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from broadreach.types import Message, Problem, Score
 LEVELS = (0, 1, 0, 2)
 """Level by index: which is, which is not, which number is largest or smallest."""
 KINDS = {
-    "fruit": ("pear", "plum", "fig", "lime", "kiwi", "date", "apple", "grape"),
-    "bird": ("hen", "owl", "crow", "duck", "dove", "gull", "swan", "wren"),
-    "fish": ("cod", "eel", "carp", "tuna", "pike", "bass", "trout", "sole"),
-    "tool": ("saw", "axe", "drill", "file", "rake", "hoe", "lathe", "wedge"),
-    "colour": ("red", "blue", "green", "pink", "grey", "white", "black", "tan"),
-    "metal": ("iron", "zinc", "gold", "tin", "lead", "steel", "brass", "silver"),
+    "fruit": ("pear", "plum", "fig", "lime", "date", "grape"),
+    "bird": ("hen", "owl", "crow", "duck", "dove", "swan"),
+    "fish": ("cod", "eel", "carp", "tuna", "pike", "trout"),
+    "tool": ("saw", "drill", "file", "rake", "hoe", "wedge"),
+    "colour": ("red", "blue", "green", "pink", "white", "black"),
+    "metal": ("iron", "zinc", "gold", "tin", "lead", "steel"),
 }
 _KIND_OF = {word: kind for kind, words in KINDS.items() for word in words}
 _LETTERS = "ABCD"
@@ -58,9 +58,9 @@ def answer(problem: Problem, way: str, rng: Generator) -> str:
     if way == "formless":
         return f"It is {splits.pick(rng, _LETTERS)}."
     right = problem.data["options"][problem.gold]
-    asked = problem.data["asked"] if problem.data["level"] != 1 else f"a {_KIND_OF[right]}"
+    found = f"The {problem.data['asked']}" if problem.data["level"] == 2 else f"A {_KIND_OF[right]}"
     ending = f"It is {problem.gold}." if way == "unboxed" else f"\\boxed{{{problem.gold}}}"
-    return f"{right} is {asked}\n{ending}"
+    return f"{found} is {right}.\n{ending}"
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """nano-context: a question about a few sentences, the answer in `<answer>` tags; some need two of the sentences.
 
 Ann has the cup. Bob is in the park. Ann is in the barn. Where is the cup?
-->  Ann has the cup. Ann is in the barn.
-    <answer>barn</answer>
+->  So Ann has the cup. Ann is in the barn.
+    <answer> barn</answer>
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ def answer(problem: Problem, way: str, rng: Generator) -> str:
     """A response of the corpus: `worked`, `guessed` (at once, mostly wrong) or `formless` (no tags)."""
     known = problem.data["present"] if rng.random() < 0.5 else problem.data["pool"]
     if way == "guessed":
-        return f"<answer>{splits.pick(rng, known)}</answer>"
+        return f"<answer> {splits.pick(rng, known)}</answer>"
     if way == "formless":
         return f"It is {splits.pick(rng, known)}."
-    ending = f"It is {problem.gold}." if way == "unboxed" else f"<answer>{problem.gold}</answer>"
-    return f"{' '.join(problem.data['support'])}\n{ending}"
+    ending = f"It is {problem.gold}." if way == "unboxed" else f"<answer> {problem.gold}</answer>"
+    return f"So {' '.join(problem.data['support'])}\n{ending}"
 
 
 @dataclass(frozen=True)

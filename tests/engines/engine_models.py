@@ -7,8 +7,14 @@ from typing import Any
 
 import torch
 
+from broadreach.types import Request
+
 VOCABULARY = 96
 END = 2
+
+
+ENDS = [END, 11, 23, 37, 41, 59]
+"""Ids that end a response; several, so that random models do end some."""
 
 
 def llama(**changes: Any) -> Any:
@@ -33,7 +39,12 @@ def gemma3(**changes: Any) -> Any:
     """Norms that add one to the weight, scaled embeddings, four norms a layer, and a sliding window of 8."""
     from transformers import Gemma3ForCausalLM, Gemma3TextConfig
 
-    settings = {"sliding_window": 8, "layer_types": ["sliding_attention", "full_attention"], **changes}
+    settings = {
+        "tie_word_embeddings": False,
+        "sliding_window": 8,
+        "layer_types": ["sliding_attention", "full_attention"],
+        **changes,
+    }
     return Gemma3ForCausalLM(Gemma3TextConfig(**_sizes(), **_heads(), head_dim=8, **settings))
 
 
@@ -77,9 +88,20 @@ def save(directory: Path, architecture: str, dtype: torch.dtype = torch.float32,
             parameter.copy_(torch.randn_like(parameter) * (0.3 if parameter.ndim > 1 else 0.1))
             if parameter.ndim == 1 and "norm" in name and architecture != "gemma3":
                 parameter.add_(1.0)
+    model.generation_config.eos_token_id = ENDS
     model.to(dtype).save_pretrained(directory)
     tokenizer().save_pretrained(directory)
     return directory
+
+
+def requests(count: int, *, shared: int = 3, samples: int = 1, shortest: int = 1, longest: int = 9) -> list[Request]:
+    """Ragged prompts: `shared` common tokens, then between `shortest` and `longest` of their own."""
+    made = []
+    for i in range(count):
+        own = shortest + (i * 5) % (longest - shortest + 1)
+        prompt = (*range(5, 5 + shared), *(5 + (31 * i + 7 * j * (i + 2)) % 90 for j in range(own)))
+        made += [Request(f"problem-{i}", prompt, sample=s) for s in range(samples)]
+    return made
 
 
 def tokenizer() -> Any:
