@@ -85,7 +85,7 @@ class GrpoSettings(Settings):
     mini_batch: int = Field(default=32, ge=0)
     """Prompts of one optimiser step; it divides train.batch. 0: the whole batch."""
     micro_batch: int | None = Field(default=None, ge=1)
-    """Responses of one forward and backward pass (memory only); default: the largest divisor up to 32."""
+    """Responses of one forward and backward pass (memory only); default: what keeps it within 4,096 tokens."""
     iterations: int = Field(default=1, ge=1)
     learning_rate: float = Field(default=1e-6, gt=0)
     schedule: Schedule = "constant"

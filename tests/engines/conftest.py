@@ -6,6 +6,9 @@ from typing import Any
 
 import engine_models
 import pytest
+import torch
+
+torch.set_num_threads(1)  # tiny models: a second thread only waits
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,7 @@ ENDS = [END, 11, 23, 37, 41, 59]
 def llama(**changes: Any) -> Any:
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    return LlamaForCausalLM(LlamaConfig(**_sizes(), **_heads(), tie_word_embeddings=True, **changes))
+    return LlamaForCausalLM(LlamaConfig(**{**_sizes(), **_heads(), "tie_word_embeddings": True, **changes}))
 
 
 def qwen2(**changes: Any) -> Any:

@@ -4,7 +4,11 @@ import os
 import signal
 import threading
 
+import transformers.models.llama.modeling_llama
+import transformers.models.llama.tokenization_llama  # noqa: F401  (children fork with the model's code loaded)
+
 from broadreach.config import load_config
+from broadreach.engines import decode
 from broadreach.runs import checkpoint, ledger
 from broadreach.training.es import train
 from broadreach.training.reporter import Silent
@@ -34,6 +38,19 @@ def kill_inside_ledger_write(count, share):
         kill_self()
 
     ledger.Ledger._append = append
+
+
+def kill_inside_generation(count):
+    """Die in the middle of decoding, with a member's weights served."""
+    calls = iter(range(1, 10**6))
+    original = decode.sample_tokens
+
+    def sample_tokens(*arguments):
+        if next(calls) == count:
+            kill_self()
+        return original(*arguments)
+
+    decode.sample_tokens = sample_tokens
 
 
 def kill_inside_snapshot(count):

@@ -32,12 +32,13 @@ def torch_dtype(name: str) -> torch.dtype:
 
 def load_model(directory: Path, dtype: str) -> nn.Module:
     """Load a causal language model for inference: eval mode, no gradients, parameters in `dtype`."""
+    from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM
 
     with _quiet():
         try:
             model = AutoModelForCausalLM.from_pretrained(directory, dtype=torch_dtype(dtype), local_files_only=True)
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, SafetensorError) as error:
             raise UserError(f"cannot load the model in {directory} ({_first_line(error)}); check its files") from error
     loaded: nn.Module = model.eval().requires_grad_(False)
     return loaded
@@ -144,7 +145,8 @@ def export(centre: Centre, base_dir: Path, out_dir: Path, dtype: str) -> Path:
 def _write_model(centre: Centre, base_dir: Path, out: Path, dtype: str) -> None:
     model = build_model(base_dir, dtype)
     assign(named_tensors(model), centre)
-    model.save_pretrained(out)  # type: ignore[operator]
+    with _quiet():
+        model.save_pretrained(out)  # type: ignore[operator]
     for path in _side_files(base_dir):
         if not (out / path.name).exists():
             shutil.copyfile(path, out / path.name)

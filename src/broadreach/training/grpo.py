@@ -11,6 +11,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 from broadreach.config import Config
@@ -26,7 +27,7 @@ from broadreach.training.environment import environment
 from broadreach.training.grpo_checkpoint import checkpoint_dir, checkpoints_folder, resumable
 from broadreach.training.grpo_plan import GrpoPlan, describe, make_plan
 from broadreach.training.grpo_rollout import Rollouts
-from broadreach.training.grpo_rows import UpdateSampler, cut
+from broadreach.training.grpo_rows import UpdateSampler, cut, without_padding
 from broadreach.training.grpo_session import Session, listener
 from broadreach.training.metrics import MetricsFile
 from broadreach.training.reporter import Reporter
@@ -194,6 +195,14 @@ def _trainer_class() -> type[Any]:
                 self._buffered_inputs = cut(scored, self.plan, len(batch) // self.plan.group)
             return self._buffered_inputs[position]
 
+        def _get_per_token_logps_and_entropies(
+            self, model: Any, input_ids: Any, attention_mask: Any, logits_to_keep: int, **options: Any
+        ) -> Any:
+            inner = super()._get_per_token_logps_and_entropies
+            size = options.pop("batch_size", None) or len(input_ids)
+            score = partial(_score, inner, model, options)
+            return without_padding(score, input_ids, attention_mask, logits_to_keep, size)
+
         def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> Any:
             loss = super()._compute_loss(model, inputs)
             weight = inputs["chunk_weight"]
@@ -203,6 +212,10 @@ def _trainer_class() -> type[Any]:
             """None: config.toml and docs say what this run is."""
 
     return BatchTrainer
+
+
+def _score(inner: Any, model: Any, options: dict[str, Any], ids: Any, mask: Any, kept: int) -> Any:
+    return inner(model, ids, mask, kept, **options)
 
 
 def _need_trl() -> None:

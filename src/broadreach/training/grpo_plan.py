@@ -10,7 +10,8 @@ from broadreach.config import GRPO_PRESETS, Config, GrpoSettings
 from broadreach.training.setup import Prepared
 from broadreach.types import UserError
 
-DEFAULT_MICRO_BATCH = 32
+POSITIONS = 4096
+"""Most token positions of a forward and backward pass when grpo.micro_batch is not given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ def make_plan(config: Config, prepared: Prepared) -> GrpoPlan:
     mini = settings.mini_batch or batch
     _must_divide("grpo.mini_batch", mini, batch, "train.batch")
     rows = mini * settings.group_size
-    micro = settings.micro_batch or max(d for d in _divisors(rows) if d <= DEFAULT_MICRO_BATCH)
+    micro = settings.micro_batch or _default_micro_batch(rows, config, prepared)
     _must_divide("grpo.micro_batch", micro, rows, "grpo.mini_batch x grpo.group_size")
     made = GrpoPlan(batch, settings.group_size, batch // mini, settings.iterations, micro, rows // micro)
     tail = len(prepared.problems) % batch
@@ -143,6 +144,11 @@ def _changes(settings: GrpoSettings) -> str:
         if key not in ("micro_batch", "generation", "keep_middle") and getattr(named, key) != value
     ]
     return f" with {', '.join(changed)}" if changed else ""
+
+
+def _default_micro_batch(rows: int, config: Config, prepared: Prepared) -> int:
+    longest = max(len(request.prompt) for request in prepared.requests) + config.sampling.max_new_tokens
+    return max(d for d in _divisors(rows) if d * longest <= POSITIONS or d == 1)
 
 
 def _must_divide(key: str, value: int, whole: int, of: str) -> None:
