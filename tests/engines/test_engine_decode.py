@@ -48,7 +48,7 @@ def test_greedy_equals_generate_for_ragged_prompts(tiny: Tiny, architecture: str
     requests = engine_models.requests(24)
     expected = oracle(tiny(architecture), requests, 20)
     assert answer(engine(tiny(architecture)), requests, Sampling(0.0, 20)) == expected
-    if architecture != "gemma3":
+    if architecture in ("llama", "qwen2", "qwen3"):
         assert len({len(tokens) for tokens in expected}) > 3, "the test needs rows that end at different positions"
 
 

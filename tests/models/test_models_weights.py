@@ -1,104 +1,125 @@
-"""Weights go in and out of Hugging Face directories without losing a bit."""
+"""Weights in and out of Hugging Face directories."""
+
+from __future__ import annotations
 
 import json
-import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
-from broadreach.models.distance import l2_norm, relative_l2
-from broadreach.models.kinds import tensor_kind
-from broadreach.models.locate import locate
-from broadreach.models.stream import stream_centre
-from broadreach.models.weights import export, load_centre, load_tokenizer, model_context_length, parameter_count
-from broadreach.noise.update import digest
+from broadreach.models.weights import (
+    build_model,
+    end_tokens,
+    export,
+    load_centre,
+    load_model,
+    load_tokenizer,
+    model_context_length,
+    named_tensors,
+    parameter_count,
+)
 from broadreach.types import UserError
 
 
-@pytest.fixture
-def nano(tmp_path):
-    return shutil.copytree(locate("nano"), tmp_path / "model")
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny bfloat16 Llama with tied embeddings, and a tokenizer with a chat template."""
+    from tokenizers import Tokenizer, models
+    from transformers import PreTrainedTokenizerFast
+
+    directory = tmp_path_factory.mktemp("models") / "base"
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=32, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2,
+        num_key_value_heads=1, max_position_embeddings=77, tie_word_embeddings=True, eos_token_id=3,
+    )  # fmt: skip
+    model = LlamaForCausalLM(config).to(torch.bfloat16)
+    model.generation_config.eos_token_id = [3, 4]
+    model.save_pretrained(directory)
+    words = {"<unk>": 0, "</s>": 5, **{f"w{i}": i for i in range(1, 32) if i != 5}}
+    inner = Tokenizer(models.WordLevel(words, unk_token="<unk>"))
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, eos_token="</s>", unk_token="<unk>")
+    tokenizer.chat_template = "{{ messages[0]['content'] }}"
+    tokenizer.save_pretrained(directory)
+    return directory
 
 
-def test_the_centre_holds_every_parameter_once(nano):
-    centre = load_centre(nano)
-    model = AutoModelForCausalLM.from_pretrained(nano)
+def test_the_centre_is_exact_sorted_and_holds_tied_tensors_once(base: Path) -> None:
+    centre = load_centre(base)
+    model = load_model(base, "bfloat16")
+    assert list(centre) == sorted(centre)
+    assert "lm_head.weight" not in centre
     assert parameter_count(centre) == sum(p.numel() for p in model.parameters())
-    assert list(centre) == sorted(centre) and all(a.dtype == np.float32 for a in centre.values())
+    for name, tensor in named_tensors(model).items():
+        assert centre[name].dtype == np.float32
+        assert np.array_equal(centre[name], tensor.float().numpy())
 
 
-def test_export_in_float32_is_exact(nano, tmp_path):
-    centre = load_centre(nano)
-    for array in centre.values():
-        array += np.float32(1e-7) * np.arange(array.size, dtype=np.float32).reshape(array.shape)
-    export(centre, nano, tmp_path / "out", "float32")
-    assert digest(load_centre(tmp_path / "out")) == digest(centre)
-    assert load_tokenizer(tmp_path / "out").chat_template
+def test_centre_names_are_those_of_the_checkpoint(base: Path) -> None:
+    from safetensors import safe_open
+
+    with safe_open(str(base / "model.safetensors"), framework="pt") as file:
+        assert sorted(file.keys()) == list(load_centre(base))
 
 
-def test_export_in_bfloat16_is_the_cast(nano, tmp_path):
-    centre = load_centre(nano)
-    export(centre, nano, tmp_path / "out", "bfloat16")
-    written = load_centre(tmp_path / "out")
-    for name, array in centre.items():
-        assert (torch.from_numpy(array).bfloat16().float().numpy() == written[name]).all()
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_export_is_loadable_and_holds_the_cast_centre(base: Path, tmp_path: Path, dtype: str) -> None:
+    centre = {name: array + np.float32(0.001) for name, array in load_centre(base).items()}
+    out = export(centre, base, tmp_path / "out", dtype)
+    model = AutoModelForCausalLM.from_pretrained(out)
+    assert model.dtype == getattr(torch, dtype)
+    for name, tensor in named_tensors(model).items():
+        assert torch.equal(tensor, torch.from_numpy(centre[name]).to(tensor.dtype))
+    assert AutoTokenizer.from_pretrained(out).chat_template == load_tokenizer(base).chat_template
+    assert end_tokens(out) == end_tokens(base)
+    if dtype == "float32":
+        again = load_centre(out)
+        assert all(np.array_equal(again[name], centre[name]) for name in centre)
 
 
-def test_export_refuses_to_overwrite(nano):
-    with pytest.raises(UserError, match="already exists"):
-        export(load_centre(nano), nano, nano, "float32")
+def test_export_leaves_nothing_behind_when_it_fails(base: Path, tmp_path: Path) -> None:
+    centre = load_centre(base)
+    centre.pop("model.norm.weight")
+    with pytest.raises(UserError, match=r"1 tensor names differ, first model\.norm\.weight"):
+        export(centre, base, tmp_path / "out", "float32")
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_streaming_gives_the_centre(nano):
-    centre = load_centre(nano)
-    assert digest(dict(stream_centre(nano, frozenset(centre)))) == digest(centre)
+def test_export_does_not_overwrite(base: Path, tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("mine")
+    with pytest.raises(UserError, match="not empty"):
+        export(load_centre(base), base, tmp_path, "float32")
 
 
-def test_distance_of_a_known_step(nano):
-    base = load_centre(nano)
-    moved = {name: array * np.float32(1.5) for name, array in base.items()}
-    assert relative_l2(moved, base.items()) == pytest.approx(0.5, rel=1e-6)
-    assert l2_norm(moved) == pytest.approx(1.5 * l2_norm(base), rel=1e-6)
+def test_a_built_model_computes_what_a_loaded_one_does(base: Path) -> None:
+    built, loaded = build_model(base, "float32"), load_model(base, "float32")
+    for name, tensor in named_tensors(built).items():
+        tensor.copy_(named_tensors(loaded)[name])
+    ids = torch.tensor([[1, 2, 3]])
+    assert torch.equal(built(ids).logits, loaded(ids).logits)
+    assert not any(parameter.requires_grad for parameter in built.parameters())
 
 
-def test_a_broken_model_is_one_clear_error(nano):
-    (nano / "model.safetensors").write_bytes(b"not safetensors")
-    with pytest.raises(UserError, match="cannot load the model"):
-        load_centre(nano)
+def test_end_tokens_join_generation_config_and_tokenizer(base: Path) -> None:
+    assert end_tokens(base) == frozenset({3, 4, 5})
 
 
-def test_missing_parts_of_a_model_directory_are_named(tmp_path, nano):
-    with pytest.raises(UserError, match="nowhere"):
-        locate(str(tmp_path / "nowhere"))
-    (nano / "config.json").unlink()
-    with pytest.raises(UserError, match=r"config\.json"):
-        locate(str(nano))
+def test_context_length(base: Path, tmp_path: Path) -> None:
+    assert model_context_length(base) == 77
+    (tmp_path / "config.json").write_text(json.dumps({"n_positions": 12}))
+    assert model_context_length(tmp_path) == 12
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(UserError, match="names no context length"):
+        model_context_length(tmp_path)
 
 
-def test_context_length_is_that_of_the_configuration(nano):
-    assert model_context_length(nano) == json.loads((nano / "config.json").read_text())["max_position_embeddings"]
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("model.embed_tokens.weight", "embedding"),
-        ("lm_head.weight", "head"),
-        ("model.layers.3.input_layernorm.weight", "norm"),
-        ("model.norm.weight", "norm"),
-        ("model.layers.3.self_attn.q_norm.weight", "norm"),
-        ("model.layers.3.self_attn.q_proj.weight", "attention_q"),
-        ("model.layers.3.self_attn.k_proj.bias", "bias"),
-        ("model.layers.3.self_attn.o_proj.weight", "attention_o"),
-        ("model.layers.3.mlp.gate_proj.weight", "mlp"),
-        ("transformer.h.0.attn.c_attn.weight", "attention_qkv"),
-        ("transformer.h.0.attn.c_proj.weight", "attention_o"),
-        ("transformer.h.0.mlp.c_proj.weight", "mlp"),
-        ("transformer.h.0.ln_1.weight", "norm"),
-        ("transformer.wte.weight", "embedding"),
-    ],
-)
-def test_kinds_of_tensor(name, kind):
-    assert tensor_kind(name) == kind
+def test_a_broken_model_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "llama"}')
+    with pytest.raises(UserError, match="cannot load the model") as caught:
+        load_model(tmp_path, "float32")
+    assert "\n" not in str(caught.value)
+    with pytest.raises(UserError, match="not supported; use one of"):
+        load_model(tmp_path, "int8")

@@ -148,8 +148,7 @@ def _write_model(centre: Centre, base_dir: Path, out: Path, dtype: str) -> None:
     with _quiet():
         model.save_pretrained(out)  # type: ignore[operator]
     for path in _side_files(base_dir):
-        if not (out / path.name).exists():
-            shutil.copyfile(path, out / path.name)
+        shutil.copyfile(path, out / path.name)
 
 
 def assign(tensors: dict[str, torch.Tensor], centre: Centre) -> None:
@@ -179,7 +178,7 @@ def check_names(tensors: dict[str, torch.Tensor], centre: Centre) -> None:
 def _side_files(directory: Path) -> Iterator[Path]:
     for pattern in COPIED_PATTERNS:
         for path in sorted(directory.glob(pattern)):
-            if not path.name.endswith(".index.json"):
+            if path.name != "config.json" and not path.name.endswith(".index.json"):
                 yield path
 
 

@@ -65,7 +65,7 @@ def without_padding(
     order = torch.argsort(attention_mask.sum(1), stable=True)
     prompt = input_ids.shape[1] - kept
     found: list[Scores] = []
-    for part in order.split(size):
+    for part in torch.split(order, size):
         used = attention_mask[part].any(0).nonzero()[:, 0]
         first, last = (min(int(used[0]), prompt - 1), max(int(used[-1]), prompt) + 1) if len(used) else (0, prompt + 1)
         got = score(input_ids[part, first:last], attention_mask[part, first:last], last - prompt)
