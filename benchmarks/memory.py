@@ -5,7 +5,8 @@
 
 Two processes: one that imports what ES needs, compiles the kernels on a few numbers and stops, and one that loads the
 model, serves two members, applies an update of 32 directions and takes the digests. The figure to stay below: the
-model's bfloat16 size + the float32 centre + keys and values of the batch + 400 MB over the idle process.
+model's bfloat16 size + the float32 centre + keys and values of the batch + 400 MB over the idle process. Keys and
+values are counted as our cache holds them: the tokens that all prompts share once, the rest per row.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ def training(dtype: str, prompts: int, new_tokens: int) -> dict[str, float]:
     from decode import _word_problem
 
     from broadreach.config import EngineSettings
+    from broadreach.engines.runner import common_prefix
     from broadreach.engines.select import build_engine
     from broadreach.models.locate import locate
     from broadreach.models.weights import load_centre, load_tokenizer
@@ -75,8 +77,9 @@ def training(dtype: str, prompts: int, new_tokens: int) -> dict[str, float]:
     engine.load(centre)
     engine.digest()
     weights = sum(array.size for array in centre.values())
-    prompt = max(len(request.prompt) for request in requests)
-    cache = 2 * 30 * 3 * 64 * (4 if dtype == "float32" else 2) * prompts * (prompt + new_tokens)
+    shared = len(common_prefix([request.prompt for request in requests]))
+    own = max(len(request.prompt) for request in requests) - shared + new_tokens
+    cache = 2 * 30 * 3 * 64 * (4 if dtype == "float32" else 2) * (shared + prompts * own)
     return {**marks, "peak": high_water_mb(), "weights": weights, "cache": cache / 2**20}
 
 

@@ -212,3 +212,14 @@ def test_bad_input_is_one_line_and_leaves_no_folder(train, tmp_path, settings, w
     with pytest.raises(UserError, match=words) as caught:
         train(*settings, name="bad")
     assert "\n" not in str(caught.value) and not (tmp_path / "bad").exists()
+
+
+@pytest.mark.parametrize("preset", ["deepseekmath", "dapo", "dr_grpo"])
+def test_the_other_presets_train_and_leave_their_own_loss_in_trl(train, watched, preset):
+    run, said = train(f"grpo.preset={preset}", "train.updates=2")
+    trainer = watched[0]["trainer"]
+    expected = {"deepseekmath": ("grpo", 0.04), "dapo": ("dapo", 0.0), "dr_grpo": ("dr_grpo", 0.0)}[preset]
+    assert (trainer.loss_type, trainer.beta) == expected and not trainer.args.use_bias_correction_kl
+    assert (trainer.epsilon_low, trainer.epsilon_high) == (0.2, 0.28 if preset == "dapo" else 0.2)
+    assert all(0 < line["grad_norm"] < 100 for line in said.updates) and said.updates[-1]["drift"] > 0
+    assert f"preset {preset}" in said.notes[-3] and run.is_done()

@@ -1,11 +1,13 @@
 """How an update is cut into optimiser steps and micro-batches, and what the presets say they do."""
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from broadreach.config import GRPO_PRESETS, load_config
 from broadreach.training.grpo_plan import GrpoPlan, describe
+from broadreach.training.grpo_rows import micro_batches, without_padding
 
 
 @given(st.integers(1, 12), st.integers(2, 6), st.integers(1, 4), st.integers(1, 5))
@@ -61,3 +63,23 @@ def test_a_preset_with_a_changed_value_says_so():
     grpo, text = said("grpo.preset=dapo", "grpo.epsilon_high=0.3")
     assert grpo.epsilon_high == 0.3 and "preset dapo with epsilon_high 0.28 -> 0.3:" in text
     assert set(GRPO_PRESETS) == {"paper", "deepseekmath", "dapo", "dr_grpo"}
+
+
+def test_scoring_without_padding_gives_every_row_its_own_values():
+    """Rows whose "score" is their token ids: cutting columns and sorting rows must not move any of them."""
+    lengths, kept, prompt = torch.tensor([[3, 2], [1, 5], [4, 1], [2, 2], [4, 4], [1, 1]]), 6, 4
+    mask = torch.zeros(6, prompt + kept, dtype=torch.long)
+    for row, (before, after) in enumerate(lengths.tolist()):
+        mask[row, prompt - before : prompt + after] = 1
+    ids = torch.arange(mask.numel()).view(mask.shape) * mask
+    widths = []
+
+    def score(ids, mask, kept):
+        widths.append(ids.shape[1])
+        return ids[:, -kept:].float(), -ids[:, -kept:].float(), None
+
+    plan = GrpoPlan(3, 2, 1, 1, 2, 3)
+    parts = [rows for rows, _ in micro_batches(mask.sum(1), plan)]
+    logs, entropies, extra = without_padding(score, ids, mask, kept, parts)
+    assert torch.equal(logs, ids[:, prompt:].float()) and torch.equal(entropies, -logs) and extra is None
+    assert widths == [4, 6, 9] and max(widths) < mask.shape[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
 from collections.abc import Iterator
@@ -79,7 +80,13 @@ def load_centre(directory: Path) -> Centre:
 
 
 def load_tokenizer(directory: Path) -> Any:
-    """The tokenizer of a model directory; UserError without one or without a chat template."""
+    """The tokenizer of a model directory, one object a process; UserError without one or without a chat template."""
+    newest = max((path.stat().st_mtime_ns for path in directory.glob("*.j*")), default=0)
+    return _tokenizer(directory.resolve(), newest)
+
+
+@functools.lru_cache(maxsize=2)
+def _tokenizer(directory: Path, newest: int) -> Any:
     from transformers import AutoTokenizer
 
     try:

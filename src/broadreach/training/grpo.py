@@ -27,7 +27,7 @@ from broadreach.training.environment import environment
 from broadreach.training.grpo_checkpoint import checkpoint_dir, checkpoints_folder, resumable
 from broadreach.training.grpo_plan import GrpoPlan, describe, make_plan
 from broadreach.training.grpo_rollout import Rollouts
-from broadreach.training.grpo_rows import UpdateSampler, cut, without_padding
+from broadreach.training.grpo_rows import UpdateSampler, cut, micro_batches, without_padding
 from broadreach.training.grpo_session import Session, listener
 from broadreach.training.metrics import MetricsFile
 from broadreach.training.reporter import Reporter
@@ -192,16 +192,17 @@ def _trainer_class() -> type[Any]:
             position = self._step % self.plan.chunks_per_pass
             if self._step % (self.plan.chunks_per_pass * self.plan.iterations) == 0:
                 scored = self._generate_and_score_completions([dict(row) for row in batch])
-                self._buffered_inputs = cut(scored, self.plan, len(batch) // self.plan.group)
+                self._buffered_inputs = cut(scored, self.plan)
             return self._buffered_inputs[position]
 
         def _get_per_token_logps_and_entropies(
             self, model: Any, input_ids: Any, attention_mask: Any, logits_to_keep: int, **options: Any
         ) -> Any:
-            inner = super()._get_per_token_logps_and_entropies
-            size = options.pop("batch_size", None) or len(input_ids)
-            score = partial(_score, inner, model, options)
-            return without_padding(score, input_ids, attention_mask, logits_to_keep, size)
+            score = partial(_score, super()._get_per_token_logps_and_entropies, model, options)
+            whole = options.pop("batch_size", None) is not None
+            lengths = attention_mask.sum(1)
+            parts = [rows for rows, _ in micro_batches(lengths, self.plan)] if whole else [lengths.argsort(stable=True)]
+            return without_padding(score, input_ids, attention_mask, logits_to_keep, parts)
 
         def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> Any:
             loss = super()._compute_loss(model, inputs)

@@ -31,22 +31,27 @@ class UpdateSampler:
         return self.prepared.total * self.plan.chunks_per_pass * self.plan.iterations
 
 
-def cut(scored: dict[str, Any], plan: GrpoPlan, prompts: int) -> list[dict[str, Any]]:
-    """The micro-batches of a scored generation batch (TRL shuffles responses and cuts evenly).
+def micro_batches(lengths: torch.Tensor, plan: GrpoPlan) -> list[tuple[torch.Tensor, float]]:
+    """Row numbers and loss weight of each micro-batch; `lengths` [rows] counts tokens (TRL shuffles and cuts evenly).
 
     Mini-batches are whole prompts in batch order; inside one, responses are sorted by length, so that there is little
     padding: the loss of a mini-batch does not depend on the order.
     """
-    lengths = scored["prompt_mask"].sum(1) + scored["completion_mask"].sum(1)
-    chunks, parts = plan.chunks(prompts), []
+    chunks, found = plan.chunks(len(lengths) // plan.group), []
     for first in range(0, len(chunks), plan.accumulation):
         mini = chunks[first : first + plan.accumulation]
         start = mini[0].start
         order = start + torch.argsort(lengths[start : mini[-1].stop], stable=True)
-        parts += [(order[chunk.start - start : chunk.stop - start], chunk.weight) for chunk in mini]
+        found += [(order[chunk.start - start : chunk.stop - start], chunk.weight) for chunk in mini]
+    return found
+
+
+def cut(scored: dict[str, Any], plan: GrpoPlan) -> list[dict[str, Any]]:
+    """The micro-batches of a scored generation batch, each with its `chunk_weight`."""
+    lengths = scored["prompt_mask"].sum(1) + scored["completion_mask"].sum(1)
     return [
         {**{k: v[rows] if getattr(v, "ndim", 0) > 0 else v for k, v in scored.items()}, "chunk_weight": weight}
-        for rows, weight in parts
+        for rows, weight in micro_batches(lengths, plan)
     ]
 
 
@@ -55,23 +60,23 @@ Scores = tuple[torch.Tensor, torch.Tensor | None, torch.Tensor | None]
 
 
 def without_padding(
-    score: Callable[..., Scores], input_ids: torch.Tensor, attention_mask: torch.Tensor, kept: int, size: int
+    score: Callable[..., Scores], ids: torch.Tensor, mask: torch.Tensor, kept: int, parts: list[torch.Tensor]
 ) -> Scores:
-    """Score rows `size` at a time, of similar length, without the columns that are padding in all of them.
+    """Score the rows of each part together, without the columns that are padding in all of them.
 
-    `score(input_ids, attention_mask, kept)` sees the last `kept` columns as completions; what was cut off comes back as
-    zeros. Exact for rotary positions, which do not feel a shift.
+    `score(ids, mask, kept)` sees the last `kept` columns as completions; what was cut off comes back as zeros. Exact
+    for rotary positions, which do not feel a shift. The old policy and the reference are scored in the very
+    micro-batches of the loss, so that equal weights give equal bits: a ratio of exactly 1, a KL of exactly 0.
     """
-    order = torch.argsort(attention_mask.sum(1), stable=True)
-    prompt = input_ids.shape[1] - kept
+    prompt = ids.shape[1] - kept
     found: list[Scores] = []
-    for part in torch.split(order, size):
-        used = attention_mask[part].any(0).nonzero()[:, 0]
-        first, last = (min(int(used[0]), prompt - 1), max(int(used[-1]), prompt) + 1) if len(used) else (0, prompt + 1)
-        got = score(input_ids[part, first:last], attention_mask[part, first:last], last - prompt)
+    for rows in parts:
+        used = mask[rows].any(0).nonzero()[:, 0].tolist()
+        first, last = min(used[0], prompt - 1), max(used[-1], prompt) + 1
+        got = score(ids[rows, first:last], mask[rows, first:last], last - prompt)
         missing = prompt + kept - last
         found.append((_padded(got[0], missing), None if got[1] is None else _padded(got[1], missing), got[2]))
-    back = torch.argsort(order)
+    back = torch.argsort(torch.cat(parts))
     entropies = [entropy for _, entropy, _ in found if entropy is not None]
     extra = [loss for _, _, loss in found if loss is not None]
     return (
