@@ -94,9 +94,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--out", type=Path, default=OUT)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--worked", type=int, default=4000, help="steps of stage 1, only worked answers")
+    parser.add_argument("--worked", type=int, default=4500, help="steps of stage 1, only worked answers")
     parser.add_argument("--mixed", type=int, default=300, help="steps of stage 2, all ways of answering")
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1, help="another number rounds sums differently")
     parser.add_argument(
         "--stage-one", type=Path, help="keep the model after stage 1 here; if it is there, start from it"
     )

@@ -27,11 +27,11 @@ SOURCES: Mapping[str, Source] = {
     "nano-context": Source(context.draw, context.answer, context.LEVELS),
     "nano-countdown": Source(countdown.draw, countdown.answer, countdown.LEVELS),
 }
-SHARES = {"nano-chain": 0.42, "nano-choice": 0.13, "nano-context": 0.25, "nano-countdown": 0.2}
+SHARES = {"nano-chain": 0.45, "nano-choice": 0.15, "nano-context": 0.2, "nano-countdown": 0.2}
 """Share of each family in the corpus."""
 WORKED = {"worked": 1.0}
 """Stage 1: only the worked way."""
-MIXED = {"worked": 0.36, "guessed": 0.40, "unboxed": 0.10, "formless": 0.14}
+MIXED = {"worked": 0.30, "guessed": 0.45, "unboxed": 0.10, "formless": 0.15}
 """Stage 2: the ways of answering that post-training selects among."""
 
 

@@ -84,7 +84,7 @@ def test_model_without_chat_template(refused, tmp_path, nano_copy):
 
 def test_prompt_longer_than_the_context(refused, tmp_path):
     line = refused("train", "demo", "--run", tmp_path / "r", *sets("sampling.max_new_tokens=100000"))
-    assert "nano-chain-train" in line and "context" in line
+    assert "nano-chain/train" in line and "context" in line
 
 
 def test_unknown_task(refused, tmp_path):

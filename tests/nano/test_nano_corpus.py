@@ -14,7 +14,7 @@ import pytest
 from broadreach.tasks.nano import NANO_TASKS, splits
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
-DIGEST = "?"
+DIGEST = "d2408efeeab29d7f"
 
 
 @pytest.fixture(scope="module")
@@ -64,3 +64,15 @@ def test_families_and_ways_come_in_the_promised_shares(corpus: ModuleType) -> No
     words = Counter(question.split()[0] for question, _ in islice(corpus.examples(0, corpus.MIXED), 4000))
     assert words["Compute"] / 4000 == pytest.approx(corpus.SHARES["nano-chain"], abs=0.03)
     assert words["Make"] / 4000 == pytest.approx(corpus.SHARES["nano-countdown"], abs=0.03)
+
+
+def test_script_rebuilds_the_bundled_tokenizer(corpus: ModuleType, tmp_path: Path) -> None:
+    sys.path.insert(0, str(SCRIPTS))
+    try:
+        import make_nano
+        import nano_tokenizer
+    finally:
+        sys.path.remove(str(SCRIPTS))
+    nano_tokenizer.save(make_nano.tokenizer_of(0), tmp_path)
+    for name in ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja"):
+        assert (tmp_path / name).read_bytes() == (make_nano.OUT / name).read_bytes()

@@ -12,10 +12,10 @@ from broadreach.types import Problem, UserError
 
 NAMES = sorted(NANO_TASKS)
 DIGESTS = {
-    "nano-chain": "?",
-    "nano-choice": "?",
-    "nano-context": "?",
-    "nano-countdown": "?",
+    "nano-chain": "f0fe427dd1209c88",
+    "nano-choice": "3e7161ed2b2c3c2e",
+    "nano-context": "5d4b0f54590bb6d6",
+    "nano-countdown": "19587da1ebfc1ab9",
 }
 
 

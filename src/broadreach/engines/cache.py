@@ -7,6 +7,7 @@ left-padded: `pad[row]` columns of a row's own part are empty, so that all rows 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,11 +46,28 @@ class PrefixCache(Cache):
         return Prefix(keys[0].shape[2], keys, tuple(layer.values for layer in self.layers))
 
 
+class Pool:
+    """Memory for keys and values that stays from batch to batch: touching fresh pages costs more than the copying."""
+
+    def __init__(self) -> None:
+        self._held: dict[tuple[str, int], Tensor] = {}
+
+    def take(self, what: str, layer: int, like: Tensor, shape: tuple[int, ...]) -> Tensor:
+        """A tensor of this shape with arbitrary contents, of the type of `like`; the same memory at the next call."""
+        needed = math.prod(shape)
+        held = self._held.get((what, layer))
+        if held is None or held.numel() < needed or held.dtype != like.dtype:
+            self._held.pop((what, layer), None)
+            held = self._held[what, layer] = like.new_empty(needed)
+        return held[:needed].view(shape)
+
+
 class RowCache(Cache):
     """The rows of one decode batch; `attention.py` reads the tensors directly."""
 
-    def __init__(self, layers: int, members: int, width: int, capacity: int, prefix: Prefix) -> None:
+    def __init__(self, layers: int, members: int, width: int, capacity: int, prefix: Prefix, pool: Pool) -> None:
         super().__init__(layers=[DynamicLayer() for _ in range(layers)])
+        self._pool = pool
         self.members = members
         self.width = width
         self.capacity = capacity
@@ -67,9 +85,9 @@ class RowCache(Cache):
         """Write the new columns into the preallocated tensors; returns the new keys and values unchanged."""
         layer = self.layers[layer_idx]
         if not layer.is_initialized:
-            rows = self.members * self.width
-            layer.keys = keys.new_empty(rows, keys.shape[1], self.capacity, keys.shape[3])
-            layer.values = values.new_empty(rows, values.shape[1], self.capacity, values.shape[3])
+            rows, heads = self.members * self.width, keys.shape[1]
+            layer.keys = self._pool.take("keys", layer_idx, keys, (rows, heads, self.capacity, keys.shape[3]))
+            layer.values = self._pool.take("values", layer_idx, values, (rows, heads, self.capacity, values.shape[3]))
             layer.is_initialized = True
         if self._fill is None:
             stop = self.length + keys.shape[2]
@@ -99,10 +117,9 @@ class RowCache(Cache):
 
     def keep(self, rows: Tensor, width: int) -> None:
         """Compact to the given rows (int64, member by member, `width` of each member)."""
-        used = self.length
         for layer in self.layers:
-            layer.keys = _gather(layer.keys, rows, used, self.capacity)
-            layer.values = _gather(layer.values, rows, used, self.capacity)
+            layer.keys = _move_to_front(layer.keys, rows, self.length)
+            layer.values = _move_to_front(layer.values, rows, self.length)
         self.pad = self.pad[rows]
         self.width = width
         self._mark_padding()
@@ -127,8 +144,8 @@ class RowCache(Cache):
         rows[:, targets, :, stop - tokens : stop] = prompts[:, sources]
 
 
-def _gather(tensor: Tensor, rows: Tensor, used: int, capacity: int) -> Tensor:
-    _, heads, _, size = tensor.shape
-    kept = tensor.new_empty(rows.numel(), heads, capacity, size)
+def _move_to_front(tensor: Tensor, rows: Tensor, used: int) -> Tensor:
+    """The given rows, in the memory of the first ones."""
+    kept = tensor[: rows.numel()]
     kept[:, :, :used] = tensor[:, :, :used].index_select(0, rows)
     return kept

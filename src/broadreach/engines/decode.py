@@ -129,7 +129,8 @@ def _decode_batch(
             rows.keep(kept, left)
             noise = noise.take(kept.numpy())
             slots, going, tokens = slots[kept], going[kept], tokens[kept]
-        logits = rows.step(tokens)
+        del logits  # its memory serves the next ones
+        logits = rows.step(tokens)  # noqa: F841 (the loop reads it)
     if progress is not None and (count := int(going.sum())):
         progress(count)
     listed: list[list[int]] = generated.tolist()

@@ -52,7 +52,7 @@ class PopulationEngine:
             rows, int(budget * (1 - WEIGHTS_SHARE)), model_context_length(directory), end_tokens(directory)
         )
         self._weights: MemberWeights = {}
-        self._runners: dict[int, Runner] = {}
+        self._runner: Runner | None = None
         self._centre: Centre | None = None
         self.parameter_names = tuple(self._served)
         self.noise_seconds = 0.0
@@ -117,9 +117,10 @@ class PopulationEngine:
         self.noise_seconds += time.perf_counter() - start
         for stand_in in self._stand_ins:
             stand_in.bind(weights)
-        if len(members) not in self._runners:
-            self._runners[len(members)] = choose_runner(self._model, len(members))
-        return self._runners[len(members)]
+        if self._runner is None or self._runner.members != len(members):
+            self._runner = None  # lets go of its cache
+            self._runner = choose_runner(self._model, len(members))
+        return self._runner
 
     def _as_stored(self, name: str, weight: Tensor) -> Tensor:
         """A member's weight in the checkpoint's order of dimensions."""

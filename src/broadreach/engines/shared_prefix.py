@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from broadreach.engines import attention
-from broadreach.engines.cache import NO_PREFIX, PrefixCache, RowCache
+from broadreach.engines.cache import NO_PREFIX, Pool, PrefixCache, RowCache
 from broadreach.engines.model_call import ModelCall, left_padded
 from broadreach.engines.runner import Prompts, Tokens
 
@@ -29,6 +29,7 @@ class SharedPrefixRunner:
         self.column_bytes = self.call.column_bytes
         self.most_prompt_tokens = 2**30
         self._prefix = NO_PREFIX
+        self._pool = Pool()
 
     def set_prefix(self, prefix: Tokens) -> None:
         if not prefix:
@@ -43,7 +44,7 @@ class SharedPrefixRunner:
 
     def start(self, prompts: Prompts, room: int) -> tuple[Tensor, SharedPrefixRows]:
         width = len(prompts.of_row)
-        cache = RowCache(self.call.layers, self.members, width, prompts.longest + room, self._prefix)
+        cache = RowCache(self.call.layers, self.members, width, prompts.longest + room, self._prefix, self._pool)
         of_row = torch.tensor(prompts.of_row)
         logits: Tensor | None = None
         for first, last in _portions(prompts.distinct, max(1, PREFILL_TOKENS // self.members)):

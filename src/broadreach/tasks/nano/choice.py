@@ -1,6 +1,6 @@
 r"""nano-choice: pick one of four options, its letter in `\boxed{}`.
 
-Which is a fruit? hen A pear B red C saw D   ->   A fruit is pear B.
+Which is a fruit? A hen B pear C red D saw   ->   A fruit is pear.
                                                   \boxed{B}
 """
 
@@ -46,7 +46,7 @@ def draw(rng: Generator, level: int) -> splits.Draw:
             options = splits.shuffled(rng, [right, *splits.shuffled(rng, KINDS[kind])[:3]])
         asked = f"a {kind}" if level == 0 else f"not a {kind}"
     listed = dict(zip(_LETTERS, options, strict=True))
-    shown = " ".join(f"{option} {letter}" for letter, option in listed.items())
+    shown = " ".join(f"{letter} {option}" for letter, option in listed.items())
     gold = _LETTERS[options.index(right)]
     return f"Which is {asked}? {shown}", gold, {"options": listed, "asked": asked, "level": level}
 
@@ -60,7 +60,7 @@ def answer(problem: Problem, way: str, rng: Generator) -> str:
     right = problem.data["options"][problem.gold]
     found = f"The {problem.data['asked']}" if problem.data["level"] == 2 else f"A {_KIND_OF[right]}"
     ending = f"It is {problem.gold}." if way == "unboxed" else f"\\boxed{{{problem.gold}}}"
-    return f"{found} is {right} {problem.gold}.\n{ending}"
+    return f"{found} is {right}.\n{ending}"
 
 
 @dataclass(frozen=True)

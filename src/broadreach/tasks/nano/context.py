@@ -1,8 +1,8 @@
 """nano-context: a question about a few sentences, the answer in `<answer>` tags; some need two of the sentences.
 
-Ann has tea. Bob is at work. Ann is at home. Where is the tea?
-->  So Ann has tea. Ann is at home.
-    <answer> home</answer>
+Ann has the cup. Bob is in the park. Ann is in the barn. Where is the cup?
+->  So Ann has the cup. Ann is in the barn.
+    <answer> barn</answer>
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from broadreach.types import Message, Problem, Score
 LEVELS = (0, 1, 2, 2)
 """Level by index: who has a thing, where a person is, where a thing is (two sentences)."""
 NAMES = ("Ann", "Bob", "Eve", "Sam", "Tom", "Kim", "Lee", "Max", "Ida", "Jon", "Amy", "Ben")
-THINGS = ("tea", "milk", "rice", "salt", "soap", "wine", "wool", "oil", "soup", "bread", "corn", "coal")
-PLACES = ("home", "work", "school", "sea", "camp", "church", "court", "town", "port", "dinner", "rest", "play")
+THINGS = ("cup", "hat", "key", "pen", "map", "bag", "ball", "coin", "book", "lamp", "ring", "bell")
+PLACES = ("park", "barn", "shop", "hall", "yard", "cave", "tent", "mill", "port", "farm", "camp", "lake")
 
 
 def draw(rng: Generator, level: int) -> splits.Draw:
@@ -28,10 +28,10 @@ def draw(rng: Generator, level: int) -> splits.Draw:
     names = splits.shuffled(rng, NAMES)[:people]
     things = splits.shuffled(rng, THINGS)[:people]
     places = splits.shuffled(rng, PLACES)[:people]
-    has = [f"{name} has {thing}." for name, thing in zip(names, things, strict=True)]
-    is_in = [f"{name} is at {place}." for name, place in zip(names, places, strict=True)]
+    has = [f"{name} has the {thing}." for name, thing in zip(names, things, strict=True)]
+    is_in = [f"{name} is in the {place}." for name, place in zip(names, places, strict=True)]
     if level == 0:
-        facts, support, question, gold = has, has[:1], f"Who has {things[0]}?", names[0]
+        facts, support, question, gold = has, has[:1], f"Who has the {things[0]}?", names[0]
     elif level == 1:
         facts, support, question, gold = is_in, is_in[:1], f"Where is {names[0]}?", places[0]
     else:
