@@ -156,3 +156,14 @@ def test_common_prefix_leaves_every_prompt_a_token() -> None:
     assert common_prefix([(1, 2, 3), (1, 2, 3)]) == (1, 2)
     assert common_prefix([(1,), (1, 2, 3)]) == ()
     assert common_prefix([(4, 5)]) == (4,)
+
+
+def test_a_large_vocabulary_goes_through_the_blocked_head(tmp_path: Path) -> None:
+    from broadreach.engines.blocked_head import LARGE, BlockedHead
+
+    directory = engine_models.save(tmp_path, "llama", vocab_size=LARGE + 700, num_hidden_layers=1)
+    served = engine(directory)
+    assert isinstance(served._runner.call._model.lm_head, BlockedHead)
+    assert served.parameter_names == tuple(load_centre(directory))
+    requests = engine_models.requests(6)
+    assert answer(served, requests, Sampling(0.0, 8)) == oracle(directory, requests, 8)

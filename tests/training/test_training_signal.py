@@ -52,5 +52,5 @@ def test_equal_rewards_stop_the_run_with_advice(tmp_path):
 
 def test_a_nan_reward_names_the_problem(tmp_path):
     settings = [*SETTINGS, f"task.reward={__name__}:not_a_number", f"run.dir={tmp_path}/r"]
-    with pytest.raises(UserError, match=r"nano-chain/train/\d+.*nan"):
+    with pytest.raises(UserError, match=r"returned nan for problem nano-chain/train/\d+"):
         train(load_config([], settings), RunFolder(tmp_path / "r"), Notes())

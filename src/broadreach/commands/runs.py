@@ -14,21 +14,16 @@ def runs(root: Annotated[str, typer.Argument(help="Where to look.")] = "runs") -
     """List runs: state, updates, reward first and last, task and model."""
     from pathlib import Path
 
-    from rich.console import Console
-    from rich.table import Table
-
     from broadreach.runs.folder import find_runs
 
     found = find_runs(Path(root))
     if not found:
         print(f"no runs below {root}; `broadreach train demo` starts one")
         return
-    table = Table(box=None, pad_edge=False)
-    for column in ("run", "state", "updates", "reward", "task", "model"):
-        table.add_column(column)
-    for run in found:
-        table.add_row(*_row(run))
-    Console(highlight=False, soft_wrap=True).print(table)
+    rows = [["run", "state", "updates", "reward", "task", "model"], *(_row(run) for run in found)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
 def _row(run: RunFolder) -> list[str]:

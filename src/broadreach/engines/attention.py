@@ -79,6 +79,10 @@ def attend(
     found = _unsupported.get()
     if found is not None:
         found.update(name for name, given in kwargs.items() if given is not None and name not in NEUTRAL)
+        if attention_mask is not None:
+            found.add("attention_mask")
+        if not getattr(module, "is_causal", True) or kwargs.get("is_causal") is False:
+            found.add("is_causal")
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     cache = _cache.get()
     if cache is None or isinstance(cache, PrefixCache):

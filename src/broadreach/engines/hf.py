@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 
 from broadreach.engines.base import Deliver, Progress, TokenScores
+from broadreach.engines.blocked_head import block_head
 from broadreach.engines.choose import choose_runner
 from broadreach.engines.decode import Limits, check_requests, decode
 from broadreach.engines.responses import to_responses
@@ -38,6 +39,7 @@ class HfEngine:
         model = build_model(directory, dtype)
         parameters = sum(p.numel() for p in model.parameters())
         self._weights = ServedWeights(named_tensors(model), parameters, precision)
+        block_head(model)
         self._runner = choose_runner(model)
         self._tokenizer = load_tokenizer(directory)
         self._limits = Limits(rows, int(memory_gb * 1e9), model_context_length(directory), end_tokens(directory))
