@@ -167,3 +167,12 @@ def test_a_large_vocabulary_goes_through_the_blocked_head(tmp_path: Path) -> Non
     assert served.parameter_names == tuple(load_centre(directory))
     requests = engine_models.requests(6)
     assert answer(served, requests, Sampling(0.0, 8)) == oracle(directory, requests, 8)
+
+
+def test_a_purely_recurrent_model_is_refused_in_one_line(tmp_path: Path) -> None:
+    from transformers import MambaConfig, MambaForCausalLM
+
+    MambaForCausalLM(MambaConfig(vocab_size=96, hidden_size=32, num_hidden_layers=1)).save_pretrained(tmp_path)
+    engine_models.tokenizer().save_pretrained(tmp_path)
+    with pytest.raises(UserError, match="MambaForCausalLM is a purely recurrent model"):
+        HfEngine(tmp_path)

@@ -77,20 +77,36 @@ def attend(
     """Attention of new tokens: query [rows, heads, tokens, size], key and value [rows, shared heads, tokens, size]
     just computed; returns [rows, tokens, heads, size]."""
     found = _unsupported.get()
-    if found is not None:
-        found.update(name for name, given in kwargs.items() if given is not None and name not in NEUTRAL)
-        if attention_mask is not None:
-            found.add("attention_mask")
-        if not getattr(module, "is_causal", True) or kwargs.get("is_causal") is False:
-            found.add("is_causal")
-    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     cache = _cache.get()
+    if found is not None:
+        found |= _beyond_plain(module, key, value, attention_mask, kwargs, cache)
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     if cache is None or isinstance(cache, PrefixCache):
         out = _causal(query, key, value, scale)
     else:
         layer: int = module.layer_idx  # type: ignore[assignment]
         out = _after_prefix(cache, layer, query, *cache.own(layer, key, value), scale)
     return out.transpose(1, 2), None
+
+
+def _beyond_plain(
+    module: torch.nn.Module,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    kwargs: dict[str, Any],
+    cache: PrefixCache | RowCache | None,
+) -> set[str]:
+    """What a model asks for besides causal attention to just what it gave the cache."""
+    found = {name for name, given in kwargs.items() if given is not None and name not in NEUTRAL}
+    if attention_mask is not None:
+        found.add("attention_mask")
+    if not getattr(module, "is_causal", True) or kwargs.get("is_causal") is False:
+        found.add("is_causal")
+    handed = cache.handed.get(getattr(module, "layer_idx", -1)) if isinstance(cache, PrefixCache) else None
+    if handed is None or handed[0] is not key or handed[1] is not value:
+        found.add("keys and values that are made after the cache")
+    return found
 
 
 def _causal(query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor:

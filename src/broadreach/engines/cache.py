@@ -33,15 +33,18 @@ class PrefixCache(Cache):
 
     def __init__(self, layers: int) -> None:
         super().__init__(layers=[DynamicLayer() for _ in range(layers)])
+        self.handed: dict[int, tuple[Tensor, Tensor]] = {}
 
     def update(self, keys: Tensor, values: Tensor, layer_idx: int, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
         """Keep what the layer computed, and hand it straight to attention."""
+        self.handed[layer_idx] = keys, values
         layer = self.layers[layer_idx]
         layer.keys, layer.values, layer.is_initialized = keys.contiguous(), values.contiguous(), True
         return keys, values
 
     def prefix(self) -> Prefix:
         """What was collected."""
+        self.handed.clear()
         keys = tuple(layer.keys for layer in self.layers)
         return Prefix(keys[0].shape[2], keys, tuple(layer.values for layer in self.layers))
 

@@ -12,13 +12,19 @@ from broadreach.engines.cache import PrefixCache
 from broadreach.engines.model_call import ModelCall
 from broadreach.engines.shared_prefix import SharedPrefixRunner
 from broadreach.engines.stock import StockRunner
+from broadreach.types import UserError
 
 
 def choose_runner(model: nn.Module, members: int = 1) -> SharedPrefixRunner | StockRunner:
-    """The fast runner when the model's attention is plain causal attention, else the general one.
+    """The fast runner when the model's attention is plain causal attention, else the general one; UserError for none.
 
     Decided by one tiny forward pass through our attention, which notes what the model asks of it.
     """
+    if not hasattr(cast(Any, model).config.get_text_config(), "num_attention_heads"):
+        raise UserError(
+            f"{type(model).__name__} is a purely recurrent model, whose rows cannot be padded to one length;"
+            " use a model with attention layers"
+        )
     before = cast(Any, model).config._attn_implementation
     if before == attention.NAME or _plain_attention(model, members):
         return SharedPrefixRunner(model, members)

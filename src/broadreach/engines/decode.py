@@ -19,6 +19,8 @@ from broadreach.engines.runner import Prompts, Runner, Tokens, common_prefix, di
 from broadreach.noise.sampling import SampleRows, sample_rows, sample_tokens
 from broadreach.types import Member, Request, Sampling, UserError
 
+LOGITS = 2**24
+"""Most logits (rows x vocabulary) computed at once, 64 MB in float32: more rows are not faster on a CPU."""
 KEEP_ABOVE = 0.9
 """Compact when fewer than this share of a batch's rows are still going."""
 
@@ -84,10 +86,10 @@ def decode(
 
 
 def _most_rows(runner: Runner, requests: Sequence[Request], prefix: int, max_new_tokens: int, limits: Limits) -> int:
-    """Rows of one batch that the settings, the memory of the cache, and the runner allow."""
+    """Rows of one batch that the settings, the memory of cache and logits, and the runner allow."""
     longest = max(len(request.prompt) for request in requests)
     by_memory = limits.cache_bytes // ((longest - prefix + max_new_tokens) * runner.column_bytes)
-    return min(limits.rows, by_memory, runner.most_prompt_tokens // longest)
+    return min(limits.rows, by_memory, runner.most_prompt_tokens // longest, LOGITS // runner.vocabulary)
 
 
 def _decode_batch(

@@ -7,6 +7,7 @@ The rest of the Transformers model stays as it is.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import TypeAlias
 
@@ -142,7 +143,7 @@ def _stand_in(path: str, module: nn.Module, names: Mapping[str, str], turned: bo
         return MemberLinear(names["weight"], names.get("bias"), transposed=turned)
     if type(module) is Conv1D:
         return MemberLinear(names["weight"], names.get("bias"), transposed=True)
-    if isinstance(module, nn.Embedding):
+    if isinstance(module, nn.Embedding) and len(inspect.signature(module.forward).parameters) == 1:
         return MemberEmbedding(module, names["weight"])
     if type(module) in (nn.LayerNorm, nn.RMSNorm):
         return MemberTorchNorm(module, names.get("weight"), names.get("bias"))  # type: ignore[arg-type]

@@ -18,12 +18,13 @@ class ModelCall:
     def __init__(self, model: nn.Module) -> None:
         parameters = inspect.signature(model.forward).parameters
         self._model: Any = cast(Any, model)
-        self._cache_name = "cache" if "cache" in parameters else "past_key_values"
+        self._cache_name = "cache" if "cache" in parameters else "past_key_values"  # from Transformers 5.24 on, before
         self._keeps_logits = "logits_to_keep" in parameters
         self.takes_positions = "position_ids" in parameters
         self.config = self._model.config
         text: Any = self.config.get_text_config()
         self.layers: int = text.num_hidden_layers
+        self.vocabulary: int = text.vocab_size
         heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
         size = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
         dtype = getattr(self.config, "dtype", None) or torch.float32

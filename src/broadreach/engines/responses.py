@@ -13,6 +13,8 @@ def to_responses(
     tokenizer: Any, requests: Sequence[Request], answers: Sequence[Tokens], ends: frozenset[int]
 ) -> list[Response]:
     """Text without special tokens, and why each response ended ("stop": at an end token; "length": at the limit)."""
+    if not answers:
+        return []
     texts = tokenizer.batch_decode([list(tokens) for tokens in answers], skip_special_tokens=True)
     return [
         Response(

@@ -40,6 +40,7 @@ class Runner(Protocol):
     """A model that serves `members` sets of weights side by side (1 for an ordinary model)."""
 
     members: int
+    vocabulary: int
     column_bytes: int
     """Memory of one token's keys and values in one row."""
     most_prompt_tokens: int

@@ -32,7 +32,7 @@ def build_engine(
     if settings.kind == "fake":
         from broadreach.engines.fake import FakeEngine
 
-        return FakeEngine()
+        return FakeEngine(dtype=dtype, precision=precision)
     if settings.kind == "population" or (settings.kind == "auto" and precision == "exact"):
         if precision == "paper":
             raise UserError("engine.kind population has no es.precision 'paper'; set engine.kind = 'hf'")

@@ -26,7 +26,7 @@ class SharedPrefixRunner:
     def __init__(self, model: nn.Module, members: int = 1) -> None:
         self.members = members
         self.call = ModelCall(model)
-        self.column_bytes = self.call.column_bytes
+        self.vocabulary, self.column_bytes = self.call.vocabulary, self.call.column_bytes
         self.most_prompt_tokens = 2**30
         self._prefix = NO_PREFIX
         self._pool = Pool()

@@ -24,7 +24,7 @@ class StockRunner:
     def __init__(self, model: nn.Module, members: int = 1) -> None:
         self.members = members
         self.call = ModelCall(model)
-        self.column_bytes = self.call.column_bytes
+        self.vocabulary, self.column_bytes = self.call.vocabulary, self.call.column_bytes
         self.most_prompt_tokens = PREFILL_TOKENS
         self._prefix: Tokens = ()
 

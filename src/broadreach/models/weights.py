@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from torch import nn
 
 DTYPES = ("float32", "bfloat16", "float16")
+NO_LIMIT = 2**31 - 1
+"""The context length of recurrent models and of those with relative positions."""
 COPIED_PATTERNS = ("*.json", "*.jinja", "*.model", "*.txt")
 
 
@@ -99,13 +101,13 @@ def _tokenizer(directory: Path, newest: int) -> Any:
 
 
 def model_context_length(directory: Path) -> int:
-    """Most positions (prompt plus response tokens) that the model was built for."""
+    """Most positions (prompt plus response tokens) that the model was built for; NO_LIMIT when it names none."""
     values = json.loads((directory / "config.json").read_text(encoding="utf-8"))
     values = values.get("text_config", values)
-    for key in ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len"):
+    for key in ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length"):
         if isinstance(values.get(key), int):
             return int(values[key])
-    raise UserError(f"{directory}/config.json names no context length; add max_position_embeddings")
+    return NO_LIMIT
 
 
 def end_tokens(directory: Path) -> frozenset[int]:
