@@ -94,6 +94,19 @@ def save(directory: Path, architecture: str, dtype: torch.dtype = torch.float32,
     return directory
 
 
+def save_mixture_of_experts(directory: Path) -> Path:
+    """A model with modules that the population engine does not know."""
+    from transformers import MixtralConfig, MixtralForCausalLM
+
+    config = MixtralConfig(
+        vocab_size=96, hidden_size=32, intermediate_size=32, num_hidden_layers=1, num_attention_heads=4,
+        num_key_value_heads=2, num_local_experts=2, max_position_embeddings=64,
+    )  # fmt: skip
+    MixtralForCausalLM(config).save_pretrained(directory)
+    tokenizer().save_pretrained(directory)
+    return directory
+
+
 def requests(count: int, *, shared: int = 3, samples: int = 1, shortest: int = 1, longest: int = 9) -> list[Request]:
     """Ragged prompts: `shared` common tokens, then between `shortest` and `longest` of their own."""
     made = []

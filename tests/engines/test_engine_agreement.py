@@ -7,7 +7,6 @@ from pathlib import Path
 
 import engine_models
 import pytest
-from transformers import MixtralConfig, MixtralForCausalLM
 
 from broadreach.engines.hf import HfEngine
 from broadreach.engines.population import PopulationEngine
@@ -81,11 +80,6 @@ def test_the_centre_among_members_is_the_unperturbed_model(tiny: Tiny) -> None:
 
 
 def test_an_unsupported_module_is_named_and_points_to_hf(tmp_path: Path) -> None:
-    config = MixtralConfig(
-        vocab_size=96, hidden_size=32, intermediate_size=32, num_hidden_layers=1, num_attention_heads=4,
-        num_key_value_heads=2, num_local_experts=2, max_position_embeddings=64,
-    )  # fmt: skip
-    MixtralForCausalLM(config).save_pretrained(tmp_path)
-    engine_models.tokenizer().save_pretrained(tmp_path)
+    engine_models.save_mixture_of_experts(tmp_path)
     with pytest.raises(UserError, match=r'model\.layers\.0\.mlp.* \(\w+\) .*engine\.kind = "hf"'):
         PopulationEngine(tmp_path)

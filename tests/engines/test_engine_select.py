@@ -41,14 +41,7 @@ def test_auto_takes_hf_for_the_published_arithmetic_and_the_population_refuses_i
 
 
 def test_auto_takes_hf_for_unsupported_modules(tmp_path: Path) -> None:
-    from transformers import MixtralConfig, MixtralForCausalLM
-
-    config = MixtralConfig(
-        vocab_size=96, hidden_size=32, intermediate_size=32, num_hidden_layers=1, num_attention_heads=4,
-        num_key_value_heads=2, num_local_experts=2, max_position_embeddings=64,
-    )  # fmt: skip
-    MixtralForCausalLM(config).save_pretrained(tmp_path)
-    engine_models.tokenizer().save_pretrained(tmp_path)
+    engine_models.save_mixture_of_experts(tmp_path)
     assert isinstance(build_engine(EngineSettings(), tmp_path), HfEngine)
     with pytest.raises(UserError, match="population engine cannot serve"):
         build_engine(EngineSettings(kind="population"), tmp_path)

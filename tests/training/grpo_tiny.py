@@ -83,25 +83,3 @@ def varied(prompts, completions, completion_ids, **columns):
 def constant(prompts, completions, **columns):
     """Nothing to learn from."""
     return [0.5 for _ in completions]
-
-
-class Notes:
-    """Remembers what a run said."""
-
-    def __init__(self):
-        self.notes, self.warnings, self.updates, self.started = [], [], [], []
-
-    def note(self, text):
-        self.notes.append(text)
-
-    def warn(self, text):
-        self.warnings.append(text)
-
-    def start(self, done, total, responses_per_update):
-        self.started.append((done, total, responses_per_update))
-
-    def responses(self, count):
-        pass
-
-    def update(self, metrics):
-        self.updates.append(metrics)

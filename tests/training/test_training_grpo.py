@@ -17,7 +17,8 @@ from broadreach.training import grpo
 from broadreach.types import UserError
 
 sys.path.insert(0, str(Path(__file__).parent))
-from grpo_tiny import Notes, configure, save_tiny_model
+from grpo_tiny import configure, save_tiny_model
+from listeners import Notes
 
 BETA, EPSILON = 0.05, 0.2
 

@@ -16,22 +16,10 @@ from broadreach.training.rebuild import rebuild
 from broadreach.types import UserError
 
 sys.path.insert(0, str(Path(__file__).parent))
-from grpo_tiny import Notes, configure, save_tiny_model
+from grpo_tiny import configure, save_tiny_model
+from listeners import Notes, StopAfter
 
 TIMES = ("seconds", "peak_memory_mb")
-
-
-class StopAfter(Notes):
-    """Interrupts the run when an update has been recorded, before its checkpoint is written."""
-
-    def __init__(self, step):
-        super().__init__()
-        self.step = step
-
-    def update(self, metrics):
-        super().update(metrics)
-        if metrics["step"] == self.step:
-            raise KeyboardInterrupt
 
 
 @pytest.fixture(scope="module")

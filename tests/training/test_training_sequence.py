@@ -18,7 +18,8 @@ from broadreach.training.stages import plan_stages, read_stages
 from broadreach.types import UserError
 
 sys.path.insert(0, str(Path(__file__).parent))
-from grpo_tiny import Notes, configure, save_tiny_model
+from grpo_tiny import configure, save_tiny_model
+from listeners import Notes, StopAfter
 
 STRONG = ["es.alpha=0.02", "es.sigma=0.02", "grpo.mini_batch=0", "grpo.beta=0.01"]
 
@@ -38,19 +39,6 @@ def train(model, tmp_path):
         return run, said
 
     return _train
-
-
-class StopAfter(Notes):
-    """Interrupts the run when this update of the whole run has been recorded."""
-
-    def __init__(self, step):
-        super().__init__()
-        self.step = step
-
-    def update(self, metrics):
-        super().update(metrics)
-        if metrics["step"] == self.step:
-            raise KeyboardInterrupt
 
 
 def weights(folder):

@@ -1,5 +1,8 @@
 """A run without a signal says so at once and stops asking for patience; one without trouble says what it does."""
 
+import sys
+from pathlib import Path
+
 import pytest
 
 from broadreach.config import load_config
@@ -7,29 +10,10 @@ from broadreach.runs.folder import RunFolder
 from broadreach.training.es import train
 from broadreach.types import UserError
 
+sys.path.insert(0, str(Path(__file__).parent))
+from listeners import Notes
+
 SETTINGS = ["model.path=nano", "es.population=3", "train.batch=4", "sampling.max_new_tokens=8", "train.updates=5"]
-
-
-class Notes:
-    """Remembers what a run said."""
-
-    def __init__(self):
-        self.notes, self.warnings, self.updates = [], [], []
-
-    def note(self, text):
-        self.notes.append(text)
-
-    def warn(self, text):
-        self.warnings.append(text)
-
-    def start(self, done, total, responses_per_update):
-        self.total = total
-
-    def responses(self, count):
-        pass
-
-    def update(self, metrics):
-        self.updates.append(metrics)
 
 
 def nothing(prompts, completions, **columns):

@@ -41,24 +41,16 @@ def start(config: Config, run: RunFolder, reporter: Reporter) -> None:
     from broadreach.training.budget import write_budget
 
     try:
-        _method(config)(config, run, reporter)
+        if config.train.stages:
+            from broadreach.training import sequence
+
+            sequence.train(config, run, reporter)
+        else:
+            from broadreach.training.methods import training_method
+
+            training_method(config.train.method)(config, run, reporter)
     finally:
         write_budget(run)
-
-
-def _method(config: Config) -> Callable[[Config, RunFolder, Reporter], None]:
-    """Training code loads when it is chosen: TRL alone takes seconds to import."""
-    if config.train.stages:
-        from broadreach.training import sequence
-
-        return sequence.train
-    if config.train.method == "grpo":
-        from broadreach.training import grpo
-
-        return grpo.train
-    from broadreach.training import es
-
-    return es.train
 
 
 @dataclass(frozen=True, slots=True)

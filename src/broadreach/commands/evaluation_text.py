@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from broadreach.report.words import verdict
+
 
 def paired_lines(comparison: dict[str, Any]) -> list[str]:
     """Gain in Pass@1 and in coverage, each with its interval and what the interval says."""
@@ -19,5 +21,5 @@ def paired_lines(comparison: dict[str, Any]) -> list[str]:
 
 
 def _line(name: str, entry: dict[str, float]) -> str:
-    verdict = "higher" if entry["low"] > 0 else "lower" if entry["high"] < 0 else "no difference shown"
-    return f"change   {name} {entry['value']:+.1%} [{entry['low']:+.1%}, {entry['high']:+.1%}] paired: {verdict}"
+    word = verdict(entry).word
+    return f"change   {name} {entry['value']:+.1%} [{entry['low']:+.1%}, {entry['high']:+.1%}] paired: {word}"

@@ -27,8 +27,7 @@ def build_engine(
     "auto" takes `population` for a small model whose parts it supports and of which several members fit in
     `memory_gb`, and `hf` otherwise. UserError when a setting cannot be served.
     """
-    if settings.threads is not None:
-        _use_threads(settings.threads)
+    use_threads(settings.threads)
     if settings.kind == "fake":
         from broadreach.engines.fake import FakeEngine
 
@@ -75,7 +74,10 @@ def stored_parameters(model_dir: Path) -> int:
     return total
 
 
-def _use_threads(threads: int) -> None:
+def use_threads(threads: int | None) -> None:
+    """Set the threads of torch and of the noise kernels; None leaves both as they are."""
+    if threads is None:
+        return
     import numba
     import torch
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,10 +37,6 @@ class Interval:
     def below_zero(self) -> bool:
         """Whether the whole interval lies below zero."""
         return self.high < 0
-
-    def as_dict(self) -> dict[str, float | int]:
-        """Plain values for JSON."""
-        return asdict(self)
 
 
 def bootstrap(values: ArrayLike, *, draws: int = DRAWS, level: float = LEVEL, seed: int = 0) -> Interval:

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from broadreach.config import Config
-from broadreach.engines.select import build_engine
+from broadreach.engines.select import build_engine, use_threads
 from broadreach.models.distance import l2_norm
 from broadreach.models.weights import export, load_model, named_tensors, parameter_count
 from broadreach.noise.update import digest
@@ -72,7 +72,7 @@ def _run_updates(
 ) -> Centre:
     with ExitStack() as stack:
         stack.enter_context(_quiet_libraries())
-        _use_threads(config.engine.threads)
+        use_threads(config.engine.threads)
         model = load_model(prepared.model_dir, "float32").requires_grad_(True)
         start = policy_weights(model)
         base = digest(start)
@@ -227,13 +227,6 @@ def _need_trl() -> None:
 
     if torch.cuda.device_count() > 1 and "LOCAL_RANK" not in os.environ:
         raise UserError("grpo trains on one GPU here and several are visible: set CUDA_VISIBLE_DEVICES=0")
-
-
-def _use_threads(threads: int | None) -> None:
-    import torch
-
-    if threads is not None:
-        torch.set_num_threads(threads)
 
 
 def _environment(base_digest: str, start: Centre) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from broadreach.models.locate import locate
 from broadreach.models.weights import load_centre
-from broadreach.noise.update import digest
 from broadreach.runs.checkpoint import check_base, replay
 from broadreach.runs.folder import RunFolder
 from broadreach.runs.ledger import LedgerContents, read_ledger
@@ -30,7 +29,7 @@ def rebuild(run: RunFolder, step: int | None = None) -> tuple[Centre, int]:
 def _of_one_method(run: RunFolder, step: int | None, model_dir: Path) -> tuple[Centre, int]:
     if run.config().train.method == "grpo":
         return kept_weights(run, step, model_dir), 1
-    contents = finished_part(run)
+    contents = _finished_part(run)
     last = len(contents.entries)
     step = last if step is None else step
     if not 0 <= step <= last:
@@ -61,12 +60,7 @@ def _of_stages(run: RunFolder, step: int | None) -> tuple[Centre, int]:
     )
 
 
-def served_digest(run: RunFolder, step: int | None = None) -> str:
-    """Digest of the float32 centre after `step`."""
-    return digest(rebuild(run, step)[0])
-
-
-def finished_part(run: RunFolder) -> LedgerContents:
+def _finished_part(run: RunFolder) -> LedgerContents:
     """The ledger; UserError when the folder has none."""
     contents = read_ledger(run.ledger_file)
     if contents.header is None:

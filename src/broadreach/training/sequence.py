@@ -15,6 +15,7 @@ from broadreach.runs.files import write_atomically
 from broadreach.runs.folder import RunFolder
 from broadreach.training.environment import environment
 from broadreach.training.grpo_plan import make_plan
+from broadreach.training.methods import training_method
 from broadreach.training.reporter import Reporter
 from broadreach.training.reuse import find_trained, take_over
 from broadreach.training.setup import prepare
@@ -47,7 +48,7 @@ def train(config: Config, run: RunFolder, reporter: Reporter) -> None:
             write_stages(run, stages)
             if not stage.run(run).is_done():
                 offset = sum(one.updates for one in stages[:position])
-                _method(stage.method)(settings, stage.run(run), StageReporter(reporter, stage, offset, total))
+                training_method(stage.method)(settings, stage.run(run), StageReporter(reporter, stage, offset, total))
             stages[position] = _ended(stage, run)
             write_stages(run, stages)
         _gather_metrics(run, stages)
@@ -153,16 +154,6 @@ def _check_settings(config: Config, planned: list[tuple[Stage, Config]]) -> None
         prepared = prepare(settings)
         if stage.method == "grpo":
             make_plan(settings, prepared)
-
-
-def _method(name: str) -> Any:
-    if name == "grpo":
-        from broadreach.training import grpo
-
-        return grpo.train
-    from broadreach.training import es
-
-    return es.train
 
 
 def _gather_metrics(run: RunFolder, stages: list[Stage]) -> None:
