@@ -35,10 +35,17 @@ class TaskSettings(Settings):
     """Worked examples shown as chat turns before the question."""
     reward: str | None = None
     """`package.module:function` with TRL's reward-function signature; replaces the task's own verifier."""
-    allow_overlap: bool = False
-    """Train although training and test problems overlap (`broadreach tasks check` lists them)."""
+    allow_overlap: bool | tuple[str, ...] = ()
+    """Test sets whose problems may be trained on, by name (`broadreach tasks check` lists them); true: all of them."""
+    allow_duplicates: bool | tuple[str, ...] = ()
+    """Data sets whose repeated training problems may be trained on, by name; true: the one in use."""
     max_train: int | None = Field(default=None, ge=1)
     """Use only the first so many training problems."""
+
+    @field_validator("allow_overlap", "allow_duplicates", mode="before")
+    @classmethod
+    def _one_name(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) and value.lower() not in ("true", "false") else value
 
 
 Schedule = Literal["constant", "linear", "cosine"]
@@ -172,8 +179,8 @@ class EngineSettings(Settings):
 
 class VerifySettings(Settings):
     workers: int = Field(default=2, ge=1)
-    deadline: float = Field(default=5.0, gt=0)
-    """Seconds one verdict may take."""
+    deadline: float | None = Field(default=None, gt=0)
+    """Seconds one verdict may take; default: 5, and for a program 25, of them 10 of processor time, or its task's."""
     memory_gb: float = Field(default=2.0, gt=0)
     allow_unsandboxed: bool = False
     """Run model-written code without bubblewrap; written into every report."""
@@ -188,6 +195,26 @@ class EvalSettings(Settings):
     problems: int | None = Field(default=None, ge=1)
     """Only the first so many problems of the split."""
     seed: int = 1
+    greedy: bool = False
+    """Draw one greedy response a problem besides, into a store of its own."""
+    entropy: bool = False
+    """Measure the token entropy besides, by teacher forcing on the kept responses."""
+    curve_every: int | None = Field(default=None, ge=1)
+    """Evaluate during training after every so many updates, before the first and after the last."""
+    curve_at: tuple[int, ...] = ()
+    """Evaluate during training after these updates (0: before the first)."""
+    curve_tasks: tuple[str, ...] = ()
+    """Tasks of the evaluations during training; default: the training task."""
+    curve_problems: int = Field(default=64, ge=1)
+    """The first so many problems of `split`, always the same."""
+    curve_samples: int = Field(default=32, ge=1)
+
+    @field_validator("curve_at", "curve_tasks", mode="before")
+    @classmethod
+    def _split_commas(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return [part.strip() for part in value.split(",") if part.strip()]
+        return [value] if isinstance(value, int) else value
 
 
 class RunSettings(Settings):

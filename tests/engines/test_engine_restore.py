@@ -14,6 +14,7 @@ from broadreach.engines import serving
 from broadreach.engines.hf import HfEngine
 from broadreach.engines.population import PopulationEngine
 from broadreach.models.weights import load_centre
+from broadreach.noise.advance import advance
 from broadreach.noise.members import population_members
 from broadreach.noise.update import digest
 from broadreach.types import CENTRE_MEMBER, Centre, Member, Perturbation, Request, Sampling, UserError
@@ -122,3 +123,13 @@ def test_the_published_arithmetic_drifts_in_bfloat16_and_restores_nothing(tiny: 
     assert served.digest() != before
     served.load(centre)
     assert served.digest() == before
+
+
+def test_the_drift_of_paper_precision_is_the_one_that_the_ledger_replays(tiny: Tiny) -> None:
+    served, centre = loaded(HfEngine, tiny("llama"), "bfloat16", precision="paper")
+    before = served.digest()
+    served.generate([Request("p", (5,))], population_members(3, "two_point"), MOVED, ONE_TOKEN)
+    assert served.digest() != before, "bfloat16 addition and subtraction leave rounding errors"
+    options = {"precision": "paper", "model_dtype": "bfloat16", "population": 3, "estimator": "two_point"}
+    advance(centre, None, MOVED, **options)  # type: ignore[arg-type]
+    assert served.digest() == digest(centre)

@@ -5,8 +5,9 @@ import json
 import pytest
 
 from broadreach.config import load_config, to_toml
+from broadreach.runs.budget import Budget, match, total
 from broadreach.runs.folder import RunFolder
-from broadreach.training.budget import Budget, budget_of, match, total, write_budget
+from broadreach.training.budget import budget_of, write_budget
 from broadreach.training.stages import Stage, write_stages
 from broadreach.types import UserError
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from broadreach.types import UserError
+
+if TYPE_CHECKING:
+    from broadreach.commands.evaluation import BaselineSettings
 
 
 def evaluate(
     target: Annotated[str, typer.Argument(help="A run folder, a Hugging Face directory, `nano`, or a Hub id.")],
     task: Annotated[str | None, typer.Option("--task", help="Task (default: the run's own).")] = None,
+    suite: Annotated[str | None, typer.Option("--suite", help="Several tasks: easy, hard or nano.")] = None,
     split: Annotated[str | None, typer.Option("--split", help="Split (default: test).")] = None,
     samples: Annotated[int | None, typer.Option("--samples", help="Responses a problem (default: 32).")] = None,
     temperature: Annotated[float | None, typer.Option("--temperature", help="0 is greedy (default: 0.6).")] = None,
@@ -18,7 +24,23 @@ def evaluate(
     shots: Annotated[int | None, typer.Option("--shots", help="Worked examples before each question.")] = None,
     step: Annotated[int | None, typer.Option("--step", help="Update of the run (default: base and last).")] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Of the sampling noise.")] = None,
+    greedy: Annotated[
+        bool | None, typer.Option("--greedy/--no-greedy", help="One greedy response besides (default with --suite).")
+    ] = None,
+    entropy: Annotated[
+        bool | None, typer.Option("--entropy/--no-entropy", help="Token entropy besides (default with --suite).")
+    ] = None,
+    baselines: Annotated[
+        bool, typer.Option("--baselines", help="The base at other temperatures, and with weight noise.")
+    ] = False,
+    temperatures: Annotated[
+        str | None, typer.Option("--temperatures", help="Of the baselines (default: 0.3,1.0,1.3).")
+    ] = None,
+    noise_sigma: Annotated[
+        float | None, typer.Option("--noise-sigma", help="Of the weight noise (default: es.sigma of the run).")
+    ] = None,
     out: Annotated[str | None, typer.Option("--out", help="Folder of the sample stores.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, for logs.")] = False,
     overrides: Annotated[list[str] | None, typer.Option("--set", help="Any other setting of the run.")] = None,
 ) -> None:
     """Draw responses, grade them, and print Pass@1, Pass@K and Maj@K with 95 % bootstrap intervals over problems.
@@ -27,9 +49,10 @@ def evaluate(
     """
     from rich.console import Console
 
-    from broadreach.commands.api import evaluate as run_evaluation
-    from broadreach.commands.progress import problem_bar
-    from broadreach.evaluation.evaluate import headline
+    from broadreach.commands.evaluation import evaluate as on_task
+    from broadreach.commands.evaluation import evaluate_suite
+    from broadreach.commands.evaluation_text import result_lines, suite_lines
+    from broadreach.commands.progress import problem_bar, say_json
 
     chosen = {
         "eval.split": split,
@@ -38,18 +61,42 @@ def evaluate(
         "eval.max_new_tokens": max_new_tokens,
         "eval.problems": problems,
         "eval.seed": seed,
+        "eval.greedy": None if greedy is None else str(greedy).lower(),
+        "eval.entropy": None if entropy is None else str(entropy).lower(),
         "task.shots": shots,
     }
     settings = [f"{key}={value}" for key, value in chosen.items() if value is not None] + list(overrides or [])
+    if suite is not None and (task is not None or split is not None):
+        raise UserError("--suite names the tasks and their splits: leave --task and --split out")
+    wanted = _baselines(baselines, temperatures, noise_sigma)
     console = Console(highlight=False, soft_wrap=True)
-    with problem_bar(console) as bar:
-        results = run_evaluation(target, task, step=step, out=out, overrides=settings, progress=bar)
-    for name, folder, summary in results.stores:
-        console.print(f"{name:8} {headline(summary)}   {folder}".replace("[", "\\["))
-        for warning in summary["warnings"]:
-            console.print(f"[yellow]![/] {name}: {warning}")
-    if results.comparison is not None:
-        from broadreach.commands.evaluation_text import paired_lines
+    with problem_bar(console, as_json) as bar:
+        if suite is not None:
+            lines = suite_lines(
+                evaluate_suite(target, suite, step=step, out=out, overrides=settings, baselines=wanted, progress=bar)
+            )
+        else:
+            lines = result_lines(
+                on_task(target, task, step=step, out=out, overrides=settings, baselines=wanted, progress=bar)
+            )
+    for line in lines:
+        if as_json:
+            say_json({"event": "warning" if line.startswith("! ") else "note", "text": line.removeprefix("! ")})
+            continue
+        text = line.replace("[", "\\[")
+        console.print(f"[yellow]![/]{text[1:]}" if text.startswith("! ") else text)
 
-        for line in paired_lines(results.comparison):
-            console.print(line.replace("[", "\\["))
+
+def _baselines(asked: bool, temperatures: str | None, noise_sigma: float | None) -> BaselineSettings | None:
+    from broadreach.commands.evaluation import BaselineSettings
+    from broadreach.evaluation.baselines import TEMPERATURES
+
+    if not asked:
+        if temperatures is not None or noise_sigma is not None:
+            raise UserError("--temperatures and --noise-sigma belong to --baselines: add it")
+        return None
+    try:
+        values = TEMPERATURES if temperatures is None else tuple(float(part) for part in temperatures.split(","))
+    except ValueError:
+        raise UserError(f"--temperatures {temperatures}: give numbers with commas between, like 0.3,1.0") from None
+    return BaselineSettings(values, noise_sigma)

@@ -32,8 +32,11 @@ def make_reporter(quiet: bool = False, as_json: bool = False) -> Iterator[Report
 
 
 @contextmanager
-def problem_bar(console: Console) -> Iterator[Callable[[str, int, int], None]]:
-    """A bar per sample store: call it with (store name, problems stored, problems in all)."""
+def problem_bar(console: Console, as_json: bool = False) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar per sample store, or JSON lines: call it with (store name, problems stored, problems in all)."""
+    if as_json:
+        yield lambda name, done, total: say_json({"event": "problems", "store": name, "done": done, "total": total})
+        return
     columns = (TextColumn("{task.description}"), BarColumn(30), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=not console.is_terminal) as bar:
         tasks: dict[str, Any] = {}
@@ -132,26 +135,28 @@ class JsonReporter:
 
     def note(self, text: str) -> None:
         """A note."""
-        self._say({"event": "note", "text": text})
+        say_json({"event": "note", "text": text})
 
     def warn(self, text: str) -> None:
         """A warning."""
-        self._say({"event": "warning", "text": text})
+        say_json({"event": "warning", "text": text})
 
     def start(self, done: int, total: int, responses_per_update: int) -> None:
         """Updates begin."""
-        self._say({"event": "start", "done": done, "total": total, "responses_per_update": responses_per_update})
+        say_json({"event": "start", "done": done, "total": total, "responses_per_update": responses_per_update})
 
     def responses(self, count: int) -> None:
         """Ignore: logs want updates."""
 
     def update(self, metrics: Mapping[str, Any]) -> None:
         """An update."""
-        self._say({"event": "update", **metrics})
+        say_json({"event": "update", **metrics})
 
-    def _say(self, event: Mapping[str, Any]) -> None:
-        sys.stdout.write(json.dumps(event) + "\n")
-        sys.stdout.flush()
+
+def say_json(event: Mapping[str, Any]) -> None:
+    """One JSON object on standard output."""
+    sys.stdout.write(json.dumps(event) + "\n")
+    sys.stdout.flush()
 
 
 def _plain(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from broadreach.evaluation.sample import CENTRE
 from broadreach.evaluation.statistics import Interval, bootstrap
 from broadreach.evaluation.table import whole_problems
 from broadreach.types import CENTRE_MEMBER, UserError
+
+CHUNK = 256
+"""Responses scored between two writes of what is done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,12 @@ class EntropyReport:
     surprise: Interval
     """Minus the mean log-probability of the tokens: cross-entropy against whoever wrote the responses."""
     tokens: int
+    of_problem: Mapping[str, float]
+    """Problem id -> its entropy, for paired comparisons."""
+
+
+Sums: TypeAlias = dict[str, list[float]]
+"""Problem id -> [sum of entropies, minus the sum of log-probabilities, tokens]."""
 
 
 def retained(
@@ -53,27 +63,36 @@ def retained(
     return kept
 
 
-def token_entropy(engine: Engine, kept: Sequence[Kept], *, chunk: int = 256, seed: int = 0) -> EntropyReport:
+def token_entropy(engine: Engine, kept: Sequence[Kept], *, chunk: int = CHUNK, seed: int = 0) -> EntropyReport:
     """Entropy of the next-token distribution of the centre, exact over the vocabulary, averaged over `kept`.
 
     Tokens weigh equally within a problem, problems weigh equally. UserError when there is nothing to score.
     """
-    if not kept:
-        raise UserError("no response to measure the entropy on: the store is empty, or every response is")
-    sums: dict[str, np.ndarray[tuple[int], np.dtype[np.float64]]] = {}
+    sums: Sums = {}
     for start in range(0, len(kept), chunk):
-        part = kept[start : start + chunk]
-        scores = engine.score_tokens([k.prompt for k in part], [k.tokens for k in part], CENTRE_MEMBER, CENTRE)
-        for item, score in zip(part, scores, strict=True):
-            total = sums.setdefault(item.problem, np.zeros(3))
-            total += (
-                score.entropies.sum(dtype=np.float64),
-                -score.log_probabilities.sum(dtype=np.float64),
-                len(item.tokens),
-            )
+        add_scores(engine, kept[start : start + chunk], sums)
+    return report(sums, seed=seed)
+
+
+def add_scores(engine: Engine, part: Sequence[Kept], sums: Sums) -> None:
+    """Teacher-force one chunk and add its tokens to the sums of their problems."""
+    scores = engine.score_tokens([k.prompt for k in part], [k.tokens for k in part], CENTRE_MEMBER, CENTRE)
+    for item, score in zip(part, scores, strict=True):
+        total = sums.setdefault(item.problem, [0.0, 0.0, 0.0])
+        total[0] += float(score.entropies.sum(dtype=np.float64))
+        total[1] -= float(score.log_probabilities.sum(dtype=np.float64))
+        total[2] += len(item.tokens)
+
+
+def report(sums: Sums, *, seed: int = 0) -> EntropyReport:
+    """From sums to means and intervals; UserError when there is nothing."""
+    if not sums:
+        raise UserError("no response to measure the entropy on: the store is empty, or every response is")
     table = np.array(list(sums.values()))
+    entropies = table[:, 0] / table[:, 2]
     return EntropyReport(
-        entropy=bootstrap(table[:, 0] / table[:, 2], seed=seed),
+        entropy=bootstrap(entropies, seed=seed),
         surprise=bootstrap(table[:, 1] / table[:, 2], seed=seed),
         tokens=int(table[:, 2].sum()),
+        of_problem=dict(zip(sums, entropies.tolist(), strict=True)),
     )

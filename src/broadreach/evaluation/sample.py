@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from broadreach.engines.base import Engine, Progress
-from broadreach.evaluation.store import SampleStore, write_problems
-from broadreach.types import CENTRE_MEMBER, Perturbation, Problem, Request, Response, Sampling, Score, UserError
+from broadreach.evaluation.store import SampleStore, StoreHeader, write_problems
+from broadreach.types import CENTRE_MEMBER, Member, Perturbation, Problem, Request, Response, Sampling, Score, UserError
 
 ROWS = 1024
 """Responses a chunk aims at when the caller names no chunk."""
@@ -40,7 +40,8 @@ def sample(
     progress: Progress | None = None,
     problem_done: ProblemDone | None = None,
 ) -> None:
-    """Draw the store's `samples` responses a problem under the centre, grade them, and store whole problems.
+    """Draw the store's `samples` responses a problem under the centre (or, with weight noise, one from each member),
+    grade them, and store whole problems.
 
     `store` is entered, and its header holds temperature, new tokens, samples and seed; `prompts` maps problem ids
     to rendered token ids. Stored problems are skipped; unless the task is private, questions and golds go to
@@ -79,12 +80,30 @@ def _generate(
 ) -> list[Response]:
     header = store.header
     sampling = Sampling(header.temperature, header.max_new_tokens, seed=header.seed)
+    if header.noise_sigma > 0:
+        return _generate_with_noise(engine, header, sampling, part, prompts, progress)
     requests = [
         Request(problem.id, tuple(prompts[problem.id]), sample=index)
         for problem in part
         for index in range(header.samples)
     ]
     return engine.generate(requests, [CENTRE_MEMBER], CENTRE, sampling, progress=progress)[0]
+
+
+def _generate_with_noise(
+    engine: Engine,
+    header: StoreHeader,
+    sampling: Sampling,
+    part: Sequence[Problem],
+    prompts: Mapping[str, Sequence[int]],
+    progress: Progress | None,
+) -> list[Response]:
+    """Response j of every problem from member j; no update has number 0, so training never sees these directions."""
+    members = [Member(index=j, direction=j, sign=1) for j in range(header.samples)]
+    requests = [Request(problem.id, tuple(prompts[problem.id])) for problem in part]
+    perturbation = Perturbation(header.seed, 0, header.noise_sigma)
+    answers = engine.generate(requests, members, perturbation, sampling, progress=progress)
+    return [answer[position] for position in range(len(part)) for answer in answers]
 
 
 def _append(

@@ -54,7 +54,7 @@ def bootstrap_columns(values: ArrayLike, *, draws: int = DRAWS, level: float = L
     rows = _matrix(values, "bootstrap_columns", ndim=2)
     _check(draws, level)
     means = np.concatenate([counts @ rows for counts in _resamples(len(rows), draws, seed)]) / len(rows)
-    return _intervals(rows.mean(axis=0), means, level, len(rows))
+    return intervals(rows.mean(axis=0), means, level, len(rows))
 
 
 def paired_bootstrap(
@@ -77,17 +77,38 @@ def paired_bootstrap_columns(
 def bootstrap_seeds(values: ArrayLike, *, draws: int = DRAWS, level: float = LEVEL, seed: int = 0) -> Interval:
     """Interval over training seeds *and* problems: [seeds, problems] -> Interval of the mean over both.
 
-    Every draw resamples the seeds (outer level) and, once for all of them, the problems: the same test problems
-    stand under every seed, so a problem's difficulty is shared and must not be averaged away. With one seed this
-    is `bootstrap`, and says nothing about seeds. ValueError as `bootstrap`.
+    As `bootstrap_seeds_columns` with one column. With one seed this is `bootstrap`, and says nothing about seeds.
     """
     table = _matrix(values, "bootstrap_seeds", ndim=2)
+    return bootstrap_seeds_columns(table[:, :, None], draws=draws, level=level, seed=seed)[0]
+
+
+def bootstrap_seeds_columns(
+    values: ArrayLike, *, draws: int = DRAWS, level: float = LEVEL, seed: int = 0
+) -> list[Interval]:
+    """Intervals over seeds and problems: [seeds, problems, columns] -> one Interval a column, under the same draws.
+
+    Every draw resamples the seeds (outer level) and, once for all of them, the problems: the same test problems
+    stand under every seed, so a problem's difficulty is shared and must not be averaged away. ValueError as
+    `bootstrap`.
+    """
+    table = _matrix(values, "bootstrap_seeds_columns", ndim=3)
     _check(draws, level)
-    seeds, problems = table.shape
-    per_seed = np.concatenate([counts @ table.T for counts in _resamples(problems, draws, seed)]) / problems
+    return intervals(table.mean(axis=(0, 1)), seed_draws(table, draws, seed), level, table.shape[1])
+
+
+def seed_draws(table: Floats, draws: int, seed: int, stream: int = 0) -> Floats:
+    """The resampled means behind `bootstrap_seeds_columns`: [seeds, problems, columns] -> [draws, columns].
+
+    Calls with one `seed` see the same problems resampled (one set of problems a `stream`), and, for the same number
+    of seeds, the same seeds: so two methods, or two tasks, can be put together draw by draw.
+    """
+    seeds, problems, columns = table.shape
+    wide = table.transpose(1, 0, 2).reshape(problems, seeds * columns)
+    parts = [counts @ wide for counts in _resamples(problems, draws, [seed, 1 + stream] if stream else seed)]
+    per_seed = (np.concatenate(parts) / problems).reshape(draws, seeds, columns)
     picks = np.random.default_rng([seed, 1]).integers(0, seeds, size=(draws, seeds))
-    means = np.take_along_axis(per_seed, picks, axis=1).mean(axis=1, keepdims=True)
-    return _intervals(np.array([table.mean()]), means, level, problems)[0]
+    return np.take_along_axis(per_seed, picks[:, :, None], axis=1).mean(axis=1)
 
 
 def small_sample_warning(n: int) -> str | None:
@@ -98,7 +119,7 @@ def small_sample_warning(n: int) -> str | None:
     return f"only {n} problems: an interval can be as wide as ±{widest:.0f} points; read differences with care"
 
 
-def _resamples(n: int, draws: int, seed: int) -> Iterator[Floats]:
+def _resamples(n: int, draws: int, seed: int | list[int]) -> Iterator[Floats]:
     """How often each of n problems is drawn, [some draws, n] at a time, `draws` rows in all."""
     generator = np.random.default_rng(seed)
     step = max(1, _CELLS // n)
@@ -109,7 +130,8 @@ def _resamples(n: int, draws: int, seed: int) -> Iterator[Floats]:
         yield np.bincount(picks.ravel(), minlength=size * n).reshape(size, n).astype(np.float64)
 
 
-def _intervals(centres: Floats, means: Floats, level: float, n: int) -> list[Interval]:
+def intervals(centres: Floats, means: Floats, level: float, n: int) -> list[Interval]:
+    """Percentile intervals of columns: estimates [columns] and their draws [draws, columns]."""
     tail = (1 - level) / 2
     lows, highs = np.quantile(means, [tail, 1 - tail], axis=0)
     return [

@@ -42,11 +42,13 @@ class StoreHeader:
     """Type of the served weights."""
     private: bool = False
     """The task's terms forbid publishing items: questions are not stored, and reports show no text."""
+    noise_sigma: float = 0.0
+    """Response j comes from the weights plus this much times direction j of (seed, update 0); 0: from the weights."""
 
     def __post_init__(self) -> None:
         if self.samples < 1:
             raise UserError(f"samples = {self.samples}: draw at least one response per problem")
-        if self.temperature == 0 and self.samples > 1:
+        if self.temperature == 0 and self.samples > 1 and self.noise_sigma == 0:
             raise UserError(
                 f"samples = {self.samples} at temperature 0: greedy responses are all the same; "
                 "set samples to 1, or a temperature above 0"
@@ -71,6 +73,8 @@ class SampleRow:
     reward: float
     error: str | None
     timed_out: bool
+    f1: float | None = None
+    """Token F1 (family answer_tag); rows of other families do not hold it."""
 
 
 ROW_FIELDS = tuple(field.name for field in fields(SampleRow))
@@ -166,7 +170,7 @@ class SampleStore:
 
     def _recover(self, file: IO[bytes]) -> None:
         """Keep the header and the whole problems, truncate the rest (what a kill left), count what is done."""
-        first = _line({"version": VERSION, **asdict(self.header)})
+        first = _header_line(self.header)
         read, keep, self.done, rows = 0, 0, 0, 0
         for number, line in enumerate(_lines(self.path), start=1):
             read += len(line)
@@ -253,9 +257,17 @@ def _lines(path: str | Path) -> Iterator[bytes]:
         raise UserError(f"{path}: no sample store ({error.strerror}); run `broadreach eval` first") from None
 
 
+def _header_line(header: StoreHeader) -> bytes:
+    """The first row; without weight noise it has the keys, and so the bytes, of stores made before there was any."""
+    values = {"version": VERSION, **asdict(header)}
+    if header.noise_sigma == 0:
+        del values["noise_sigma"]
+    return _line(values)
+
+
 def _plain(row: SampleRow) -> dict[str, Any]:
     """`asdict` without its copy of every token."""
-    return {name: getattr(row, name) for name in ROW_FIELDS}
+    return {name: getattr(row, name) for name in ROW_FIELDS if name != "f1" or row.f1 is not None}
 
 
 def _line(values: dict[str, Any]) -> bytes:
@@ -274,7 +286,7 @@ def _parse_header(line: bytes, path: str | Path) -> StoreHeader:
 
 def _parse_row(line: bytes, path: str | Path, number: int) -> SampleRow:
     values = _parse(line, path, number)
-    if set(values) != set(ROW_FIELDS):
+    if {*values, "f1"} != set(ROW_FIELDS):
         raise UserError(f"{path}, line {number}: not a row of a sample store; delete the store and sample again")
     return SampleRow(**{**values, "tokens": tuple(values["tokens"])})
 

@@ -51,6 +51,7 @@ def summarise(table: SampleTable, *, draws: int = DRAWS, level: float = LEVEL, s
         "truncated": _mean(table.truncated, options),
         "mean_tokens": _mean(table.tokens, options),
         "mean_reward": _mean(table.reward, options),
+        **({} if table.f1 is None else {"mean_f1": _mean(table.f1, options)}),
         "errors": int(table.error.sum()),
         "timeouts": int(table.timed_out.sum()),
         "generated_tokens": int(table.tokens.sum()),
@@ -59,12 +60,21 @@ def summarise(table: SampleTable, *, draws: int = DRAWS, level: float = LEVEL, s
     }
 
 
-def compare(a: SampleTable, b: SampleTable, *, draws: int = DRAWS, level: float = LEVEL, seed: int = 0) -> Json:
+def compare(
+    a: SampleTable,
+    b: SampleTable,
+    *,
+    free: Sequence[str] = FREE_KEYS,
+    draws: int = DRAWS,
+    level: float = LEVEL,
+    seed: int = 0,
+) -> Json:
     """Paired differences b - a over the same problems, every one with its interval.
 
-    UserError when problem sets or evaluation settings differ (the difference is listed), or a store is unfinished.
+    `free` names the settings that may differ. UserError when problem sets or other evaluation settings differ (the
+    difference is listed), or a store is unfinished.
     """
-    _refuse_unlike(a, b)
+    refuse_unlike(a, b, free)
     options: Json = {"draws": draws, "level": level, "seed": seed}
     passes = paired_bootstrap_columns(pass_curve(b.correct), pass_curve(a.correct), **options)
     majorities = paired_bootstrap_columns(maj_curve(b.keys, b.correct), maj_curve(a.keys, a.correct), **options)
@@ -96,9 +106,9 @@ def compare(a: SampleTable, b: SampleTable, *, draws: int = DRAWS, level: float 
     }
 
 
-def compare_stores(a: str | Path, b: str | Path, *, draws: int = DRAWS, level: float = LEVEL, seed: int = 0) -> Json:
+def compare_stores(a: str | Path, b: str | Path, **options: Any) -> Json:
     """`compare` for two stores on disk; UserError names the file that is missing or broken."""
-    return compare(load(a), load(b), draws=draws, level=level, seed=seed)
+    return compare(load(a), load(b), **options)
 
 
 def write_metrics(store: str | Path, out: str | Path | None = None) -> Path:
@@ -121,8 +131,9 @@ def at_k(entries: Sequence[Json], k: int) -> Json:
     return entries[k - 1]
 
 
-def _refuse_unlike(a: SampleTable, b: SampleTable) -> None:
-    differences = differing_keys(a.header, b.header, allowed=FREE_KEYS)
+def refuse_unlike(a: SampleTable, b: SampleTable, free: Sequence[str] = FREE_KEYS) -> None:
+    """UserError unless both are finished, hold the same problems, and differ in settings of `free` only."""
+    differences = differing_keys(a.header, b.header, allowed=free)
     if differences:
         raise UserError(
             f"these stores cannot be compared, they differ in {'; '.join(differences)}; evaluate both alike"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby, islice
@@ -36,6 +37,8 @@ class SampleTable:
     prompt_tokens: NDArray[np.int64]
     """Of one prompt: [problems]."""
     reward: NDArray[np.float64]
+    f1: NDArray[np.float64] | None = None
+    """Token F1, where the family has one."""
 
     @property
     def complete(self) -> bool:
@@ -75,6 +78,7 @@ def load(path: str | Path) -> SampleTable:
         tokens=columns[6].astype(np.int64),
         prompt_tokens=np.array(prompt_tokens, dtype=np.int64),
         reward=columns[7],
+        f1=None if np.isnan(columns[8]).any() else columns[8],
     )
 
 
@@ -104,4 +108,4 @@ def _numbers(row: SampleRow) -> tuple[float, ...]:
     lenient = row.correct if row.lenient_correct is None else row.lenient_correct
     truncated = row.finish_reason == "length"
     flags = (row.correct, row.format_ok, lenient, row.error is not None, row.timed_out, truncated)
-    return (*map(float, flags), len(row.tokens), row.reward)
+    return (*map(float, flags), len(row.tokens), row.reward, math.nan if row.f1 is None else row.f1)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from broadreach.types import UserError
+
+
+def file_name(text: str) -> str:
+    """A task's or model's name as the name of a folder."""
+    return re.sub(r"[^\w.-]+", "-", text).strip("-")
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from broadreach.runs.checkpoint import save_snapshot
 from broadreach.runs.folder import RunFolder
 from broadreach.runs.ledger import Ledger, LedgerEntry
 from broadreach.tasks.grading import Grader
+from broadreach.training.curve import Curve
 from broadreach.training.drift import DriftMeter
 from broadreach.training.environment import environment
 from broadreach.training.estimate import rounded_away
@@ -63,11 +64,16 @@ def _run_updates(
         engine.load(state.centre)
         fleet = LocalFleet(config, engine, grader, state.centre, state.base)
         drift = DriftMeter(prepared.model_dir, state.base)
-        loop = _Loop(config, run, prepared, fleet, ledger, metrics, drift, reporter)
+        curve = stack.enter_context(
+            Curve(config, run, prepared.total, prepared.model_dir, reporter, engine, serves_centre=True)
+        )
+        curve.rewind(state.step)
+        loop = _Loop(config, run, prepared, fleet, ledger, metrics, drift, curve, reporter)
         if state.step == 0:
             shares = ", ".join(f"{kind} {share:.1%}" for kind, share in rounded_away(config, state.centre).items())
             reporter.note(f"coordinates that a perturbation rounds away in {config.model.dtype}: {shares}")
             describe_base(fleet, prepared, config, reporter)
+        curve.after(state.step, state.centre)
         loop.run(state.step)
         return state.centre, fleet.digests()[0]
 
@@ -83,6 +89,7 @@ class _Loop:
     ledger: Ledger
     metrics: MetricsFile
     drift: DriftMeter
+    curve: Curve
     reporter: Reporter
 
     def run(self, done: int) -> None:
@@ -127,6 +134,8 @@ class _Loop:
         line["peak_memory_mb"] = peak_memory_mb()
         line["seconds"]["other"] = time.perf_counter() - applied
         line["seconds"]["total"] = time.perf_counter() - began
+        self.curve.after(record.step, self.fleet.centre)
+        line["seconds"].update(self.curve.take_seconds())
         self.metrics.append(line)
         self.ledger.append(entry)
         if snapshot_due:

@@ -22,6 +22,7 @@ from broadreach.noise.update import digest
 from broadreach.runs.folder import RunFolder
 from broadreach.tasks.grading import Grader
 from broadreach.tasks.render import chat
+from broadreach.training.curve import Curve
 from broadreach.training.drift import DriftMeter
 from broadreach.training.environment import environment
 from broadreach.training.grpo_checkpoint import checkpoint_dir, checkpoints_folder, resumable
@@ -90,8 +91,12 @@ def _run_updates(
         if config.grpo.generation == "engine":
             engine = build_engine(config.engine, prepared.model_dir, config.model.dtype)
         rollouts = Rollouts(config, prepared, plan, engine, grader, lambda: policy_weights(model), reporter)
-        session = Session(config, run, prepared.total, plan, rollouts, metrics, drift, reporter, base)
+        curve = stack.enter_context(Curve(config, run, prepared.total, prepared.model_dir, reporter, engine))
+        curve.rewind(done)
+        session = Session(config, run, prepared.total, plan, rollouts, metrics, drift, curve, reporter, base)
         trainer = build_trainer(config, run, prepared, plan, model, rollouts, session)
+        if done == 0:
+            curve.after(0, start)
         reporter.start(done, prepared.total, plan.batch * plan.group)
         trainer.train(
             resume_from_checkpoint=str(checkpoint_dir(run, checkpoint.optimiser_step)) if checkpoint else None

@@ -9,6 +9,7 @@ from typing import Any
 from broadreach.config import Config
 from broadreach.noise.update import digest
 from broadreach.runs.folder import RunFolder
+from broadreach.training.curve import Curve
 from broadreach.training.drift import DriftMeter
 from broadreach.training.grpo_checkpoint import Checkpoint, finish
 from broadreach.training.grpo_plan import GrpoPlan
@@ -30,11 +31,13 @@ class Session:
         rollouts: Rollouts,
         metrics: MetricsFile,
         drift: DriftMeter,
+        curve: Curve,
         reporter: Reporter,
         base_digest: str,
     ) -> None:
         self.config, self.run, self.plan, self.total = config, run, plan, total
         self.rollouts, self.metrics, self.drift, self.reporter = rollouts, metrics, drift, reporter
+        self.curve = curve
         self.base_digest = base_digest
         self.idle = IdleGroups(config)
         self.logs: list[Mapping[str, Any]] = []
@@ -79,6 +82,8 @@ class Session:
         line["peak_memory_mb"] = peak_memory_mb()
         line["seconds"]["other"] = time.perf_counter() - applied
         line["seconds"]["total"] = time.perf_counter() - self.began
+        self.curve.after(update, self.rollouts.weights())
+        line["seconds"].update(self.curve.take_seconds())
         self.metrics.append(line)
         self.reporter.update(line)
         self.idle.check(line, evaluation, self.reporter)

@@ -14,6 +14,7 @@ from broadreach.noise.update import digest
 from broadreach.runs.files import write_atomically
 from broadreach.runs.folder import FREE_TO_CHANGE, RunFolder, find_runs
 from broadreach.runs.ledger import read_ledger
+from broadreach.training.curve import copy_curve
 from broadreach.training.grpo_checkpoint import Checkpoint, checkpoint_dir, complete
 from broadreach.training.rebuild import rebuild
 from broadreach.types import UserError
@@ -59,6 +60,7 @@ def take_over(config: Config, stage: RunFolder, source: RunFolder) -> None:
         facts = json.loads(source.environment_file.read_text())
         stage.write_environment({**facts, "reused_from": str(source.path)})
         _copy_lines(source.metrics_file, stage.metrics_file, updates)
+        copy_curve(source, stage, updates)
         if config.train.method == "es":
             _copy_lines(source.ledger_file, stage.ledger_file, 1 + updates)
         else:

@@ -13,6 +13,7 @@ from broadreach.models.weights import load_centre
 from broadreach.noise.update import digest
 from broadreach.runs.files import write_atomically
 from broadreach.runs.folder import RunFolder
+from broadreach.training.curve import gather_curves
 from broadreach.training.environment import environment
 from broadreach.training.grpo_plan import make_plan
 from broadreach.training.methods import training_method
@@ -51,6 +52,7 @@ def train(config: Config, run: RunFolder, reporter: Reporter) -> None:
                 training_method(stage.method)(settings, stage.run(run), StageReporter(reporter, stage, offset, total))
             stages[position] = _ended(stage, run)
             write_stages(run, stages)
+            _gather_curves(run, stages[: position + 1])
         _gather_metrics(run, stages)
         run.export.symlink_to(f"{stages[-1].folder}/export", target_is_directory=True)
         run.mark_done({"updates": total, "digest": stages[-1].end, "stages": [stage.updates for stage in stages]})
@@ -164,6 +166,12 @@ def _gather_metrics(run: RunFolder, stages: list[Stage]) -> None:
         lines += [json.dumps(numbered(row, stage, offset)) + "\n" for row in rows]
         offset += stage.updates
     write_atomically(run.metrics_file, "".join(lines))
+
+
+def _gather_curves(run: RunFolder, stages: list[Stage]) -> None:
+    offsets = [sum(one.updates for one in stages[:position]) for position in range(len(stages))]
+    keys = [{"stage": stage.number, "method": stage.method} for stage in stages]
+    gather_curves(run, list(zip([stage.run(run) for stage in stages], offsets, keys, strict=True)))
 
 
 def _drop_link(run: RunFolder) -> None:

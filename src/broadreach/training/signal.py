@@ -5,6 +5,7 @@ from __future__ import annotations
 from broadreach.config import Config
 from broadreach.fleet.base import Evaluation
 from broadreach.fleet.local import LocalFleet
+from broadreach.tasks.reward_function import SKIPPED
 from broadreach.training.metrics import share
 from broadreach.training.reporter import Reporter
 from broadreach.training.setup import Prepared
@@ -27,7 +28,9 @@ def describe_base(fleet: LocalFleet, prepared: Prepared, config: Config, reporte
         f"the base on the first {len(scores)} problems: reward {reward:.3f}, "
         f"{share(s.correct for s in scores):.0%} right, {share(s.format_ok for s in scores):.0%} in the required form"
     )
-    if not any(score.format_ok for score in scores):
+    if all(score.error == SKIPPED for score in scores):
+        reporter.warn("the reward function returned None for every response of the base: there is nothing to score")
+    elif not any(score.format_ok for score in scores):
         reporter.warn(
             "the base never answers in the required form, so every member may score 0 and no update happen; "
             f"show it worked examples (--set task.shots=2){_example(evaluation)}"
@@ -49,11 +52,18 @@ class IdleGuard:
         if self.moved or self.limit == 0:
             return
         self.idle += 1
-        right_form = share(score.format_ok for member in evaluation.members for score in member.scores)
-        reporter.warn(
-            f"update {record.step}: all {len(record.rewards)} members scored {record.rewards[0]:.3f}, so nothing moved "
-            f"({right_form:.0%} of the answers are in the required form)"
-        )
+        scores = [score for member in evaluation.members for score in member.scores]
+        if all(score.error == SKIPPED for score in scores):
+            reporter.warn(
+                f"update {record.step}: the reward function returned None for all {len(scores)} responses, so there "
+                "was nothing to learn from and nothing moved"
+            )
+        else:
+            right_form = share(score.format_ok for score in scores)
+            reporter.warn(
+                f"update {record.step}: all {len(record.rewards)} members scored {record.rewards[0]:.3f}, so nothing "
+                f"moved ({right_form:.0%} of the answers are in the required form)"
+            )
         if self.idle >= self.limit:
             raise UserError(
                 f"stopped: {self.idle} updates in a row had equal rewards for all members, and waiting will not "

@@ -54,6 +54,8 @@ def plan_stages(config: Config, parent: RunFolder) -> list[tuple[Stage, Config]]
             changes["data_seed"] = config.seed if one.train.data_seed is None else one.train.data_seed
         values = one.model_dump()
         values["train"].update(changes)
+        before = sum(updates[: number - 1])
+        values["eval"]["curve_at"] = [at - before for at in config.eval.curve_at if 0 <= at - before <= count]
         values["run"]["dir"] = str(stage.run(parent).path)
         if number > 1:
             values["model"]["path"] = str(planned[-1][0].run(parent).export.resolve())

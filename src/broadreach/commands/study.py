@@ -1,0 +1,74 @@
+"""`broadreach study`: the same task by ES, GRPO and their compositions, evaluated alike, compared in one report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from broadreach.types import UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def study(
+    settings: Annotated[list[str], typer.Argument(help="Recipe names or TOML files, merged left to right.")],
+    out: Annotated[str, typer.Option("--out", help="Folder of the runs and of the report.")],
+    methods: Annotated[str, typer.Option("--methods", help="Separated by commas.")] = "es,grpo,es->grpo,grpo->es",
+    seeds: Annotated[str, typer.Option("--seeds", help="Separated by commas.")] = "0",
+    match: Annotated[str, typer.Option("--match", help="What every method gets: updates or responses.")] = "updates",
+    suite: Annotated[str | None, typer.Option("--suite", help="Tasks to evaluate on: nano, easy, hard.")] = None,
+    baselines: Annotated[bool, typer.Option("--baselines", help="Also base temperatures and weight noise.")] = False,
+    jobs: Annotated[int, typer.Option("--jobs", help="Runs at a time; the cores are shared out.")] = 2,
+    overrides: Annotated[list[str] | None, typer.Option("--set", help="A setting of every run.")] = None,
+) -> None:
+    """Train every method with every seed, evaluate all alike, and write one report; finished parts are skipped."""
+    from rich.console import Console
+
+    from broadreach.commands.cells_view import CellsView
+    from broadreach.experiments.cells import run_cells
+    from broadreach.experiments.study import StudyPlan, sentence, study_cells
+
+    console = Console(highlight=False, soft_wrap=True)
+    names = tuple(part.strip() for part in methods.split(",") if part.strip())
+    plan = StudyPlan(
+        settings=tuple(settings),
+        overrides=tuple(overrides or ()),
+        methods=names,
+        seeds=seed_list(seeds),
+        match=match,  # type: ignore[arg-type]
+        suite=suite,
+        baselines=baselines,
+        folder=Path(out),
+    )
+    cells = study_cells(plan)
+    console.print(sentence(plan))
+    with CellsView(console, len(cells)) as view:
+        failures = run_cells(cells, max(1, jobs), plan.folder / "logs", view)
+    tell_failures(console, failures, plan.folder)
+    from broadreach.commands.compare import compare
+
+    compare([str(run) for run in plan.runs()], out=str(plan.folder / "report"))
+
+
+def seed_list(text: str) -> tuple[int, ...]:
+    """`0,1,2` as numbers; UserError otherwise."""
+    try:
+        found = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise UserError(f"--seeds {text}: write whole numbers separated by commas, for example 0,1,2") from None
+    if min(found) < 0:
+        raise UserError(f"--seeds {text}: seeds are 0 or more")
+    return found
+
+
+def tell_failures(console: Console, failures: Mapping[str, str], folder: Path) -> None:
+    """List what failed and stop with exit code 1; nothing when all went well."""
+    for name, failure in failures.items():
+        console.print(f"[red]{name}[/] {failure}   (log: {folder}/logs/{name}.txt)".replace("[e", "\\[e"))
+    if failures:
+        console.print("The same command goes on where they stopped.")
+        raise typer.Exit(1)

@@ -1,0 +1,39 @@
+"""`broadreach sweep`: train and evaluate a recipe at every point of a grid of settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def sweep(
+    settings: Annotated[list[str], typer.Argument(help="Recipe names or TOML files, merged left to right.")],
+    grid: Annotated[list[str], typer.Option("--grid", help="Values of one setting: es.sigma=0.003,0.005.")],
+    out: Annotated[str, typer.Option("--out", help="Folder of the runs and of sweep.csv.")],
+    seeds: Annotated[str, typer.Option("--seeds", help="Seeds, separated by commas.")] = "0",
+    jobs: Annotated[int, typer.Option("--jobs", help="Runs at a time; the cores are shared out.")] = 2,
+    overrides: Annotated[list[str] | None, typer.Option("--set", help="A setting of every run.")] = None,
+) -> None:
+    """Train and evaluate at every point of a grid; finished runs are skipped, failed ones are listed, others go on."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from broadreach.commands.cells_view import CellsView
+    from broadreach.commands.study import seed_list, tell_failures
+    from broadreach.experiments.cells import run_cells
+    from broadreach.experiments.sweep import SweepPlan, parse_grid, rows, sweep_cells, write_rows
+
+    console = Console(highlight=False, soft_wrap=True)
+    plan = SweepPlan(tuple(settings), tuple(overrides or ()), parse_grid(grid), seed_list(seeds), Path(out))
+    cells = sweep_cells(plan)
+    with CellsView(console, len(cells)) as view:
+        failures = run_cells(cells, max(1, jobs), plan.folder / "logs", view)
+    found = rows(plan)
+    table = Table(*(found[0] if found else ()))
+    for row in sorted(found, key=lambda one: -one["pass_at_1"]):
+        table.add_row(*map(str, row.values()))
+    console.print(table)
+    console.print(f"all rows: {write_rows(plan)}")
+    tell_failures(console, failures, plan.folder)

@@ -1,0 +1,84 @@
+"""Several runs in processes of their own: order, failures, interrupts."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from broadreach.experiments.cells import Cell, Job, environment, run_cells
+from broadreach.runs.folder import RunFolder
+
+SMALL = ["--set", "es.population=2", "--set", "train.batch=4", "--set", "sampling.temperature=0.8"]
+
+
+class Heard:
+    """A watcher that remembers."""
+
+    def __init__(self):
+        self.events = []
+        self.endings = []
+
+    def event(self, cell, job, event):
+        self.events.append((cell.name, job.label, event["event"]))
+
+    def ended(self, cell, failure):
+        self.endings.append((cell.name, failure))
+
+
+def test_a_failed_cell_is_listed_and_the_others_go_on(tmp_path):
+    bad = Cell("bad", (Job("training", ("train", "no-such-recipe", "--json")), Job("evaluating", ("tasks", "list"))))
+    good = Cell("good", (Job("listing", ("tasks", "list")),), after=("bad",))
+    heard = Heard()
+    failures = run_cells([good, bad], 2, tmp_path / "logs", heard)
+    assert list(failures) == ["bad"]
+    assert failures["bad"].startswith("training failed (exit code 2): no recipe or file named no-such-recipe")
+    assert [name for name, _ in heard.endings] == ["bad", "good"]  # good waited, although it came first
+    assert "nano-chain" in (tmp_path / "logs" / "good.txt").read_text()
+
+
+def test_json_lines_reach_the_watcher(tmp_path):
+    train = ("train", "demo", *SMALL, "--set", "train.updates=2", "--run", str(tmp_path / "run"), "--json")
+    heard = Heard()
+    assert run_cells([Cell("one", (Job("training", train),))], 1, tmp_path / "logs", heard) == {}
+    assert [event for _, _, event in heard.events].count("update") == 2
+    assert RunFolder(tmp_path / "run").is_done()
+
+
+def test_cores_are_shared_out_unless_the_user_says_otherwise(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    assert environment(2)["OMP_NUM_THREADS"] == "4" and environment(16)["OMP_NUM_THREADS"] == "1"
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert environment(2)["OMP_NUM_THREADS"] == "3"
+
+
+def test_an_interrupted_sweep_stops_its_children_and_goes_on_later(tmp_path):
+    command = [sys.executable, "-m", "broadreach", "sweep", "demo", "--grid", "es.sigma=0.005,0.01", "--jobs", "2"]
+    command += ["--out", str(tmp_path), "--set", "eval.samples=2", "--set", "eval.problems=4"]
+    long = [*command, *SMALL, "--set", "train.updates=500", "--set", "run.snapshot_every=5"]
+    sweep = subprocess.Popen(long, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    runs = [RunFolder(tmp_path / f"sigma={sigma},seed=0") for sigma in ("0.005", "0.01")]
+    wait_for(lambda: all(run.metrics_file.exists() and run.metrics_file.read_text().count("\n") > 1 for run in runs))
+    sweep.send_signal(signal.SIGINT)
+    _, errors = sweep.communicate(timeout=60)
+    assert sweep.returncode == 130 and "Traceback" not in errors
+    done = [run.metrics_file.read_text().count("\n") for run in runs]
+    for run in runs:
+        with run.locked():  # no child holds it any more
+            assert not run.is_done()
+    total = max(done) + 2
+    again = subprocess.run([*command, *SMALL, "--set", f"train.updates={total}"], capture_output=True, text=True)
+    assert again.returncode == 0, again.stdout + again.stderr
+    rows = (tmp_path / "sweep.csv").read_text().splitlines()
+    assert len(rows) == 3 and rows[0].startswith("es.sigma,seed,training_reward,pass_at_1")
+
+
+def wait_for(condition, seconds=90):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            pytest.fail("the runs did not begin")
+        time.sleep(0.2)
