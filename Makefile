@@ -2,8 +2,10 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-SEED   ?= 0
-RUN    ?= runs/demo-seed$(SEED)
+SEEDS  ?= 0
+OUT    ?= runs/demo
+# QUICK=1: fewer updates and problems
+SHORT  := $(if $(QUICK),--set train.updates=20 --set eval.problems=60 --set eval.curve_problems=30,--baselines)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-slow check format lint types imports setup smollm2 clean
@@ -11,10 +13,8 @@ RUN    ?= runs/demo-seed$(SEED)
 help:  ## show this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
-demo: $(VENV)/.user  ## train the bundled model by ES on two CPU cores, evaluate, write a report (SEED=0)
-	$(BIN)/broadreach train demo --run $(RUN) --set seed=$(SEED)
-	$(BIN)/broadreach eval $(RUN)
-	$(BIN)/broadreach report $(RUN)
+demo: $(VENV)/.user  ## ES, GRPO and both compositions on the bundled model, compared in one report (QUICK=1, SEEDS=0,1,2)
+	$(BIN)/broadreach study demo --out $(OUT)$(if $(QUICK),-quick) --suite nano --seeds $(SEEDS) $(SHORT)
 
 # Two workers of one thread each: two multi-threaded processes at once would slow each other down.
 PYTEST := OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile
@@ -56,7 +56,7 @@ $(VENV)/.torch: constraints.txt
 	@touch $@
 
 $(VENV)/.user: $(VENV)/.torch pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[grpo]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.torch pyproject.toml

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from broadreach.commands import doctor, evaluate, replay, report, runs, tasks, train, verify
+from broadreach.commands import compare, doctor, evaluate, replay, report, runs, study, sweep, tasks, train, verify
 from broadreach.types import UserError
 
 app = typer.Typer(
@@ -19,6 +19,9 @@ app = typer.Typer(
 app.command("train")(train.train)
 app.command("eval")(evaluate.evaluate)
 app.command("report")(report.report)
+app.command("compare")(compare.compare)
+app.command("study")(study.study)
+app.command("sweep")(sweep.sweep)
 app.command("replay")(replay.replay)
 app.command("runs")(runs.runs)
 app.command("verify")(verify.verify)
