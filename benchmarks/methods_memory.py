@@ -2,8 +2,8 @@
 
     python benchmarks/methods_memory.py
 
-The same batch for both: 64 responses of at most 64 tokens to two-shot SVAMP problems, float32. ES serves two members, one
-after the other, with 64 problems each (more members take more time, not more memory); GRPO draws 8 responses to 8
+The same batch for both: 64 responses of at most 64 tokens to two-shot SVAMP problems, float32. ES serves two members,
+one after the other, with 64 problems each (more members take more time, not more memory); GRPO draws 8 responses to 8
 problems, keeps AdamW's two moments and the reference, and passes back with its default micro-batch. The third process
 imports what both need and stops: what is over it is the method's own.
 """
@@ -33,7 +33,9 @@ def peak_mb(command: list[str]) -> float:
 def train(settings: list[str]) -> float:
     with tempfile.TemporaryDirectory() as folder:
         flags = [part for item in [*COMMON, *settings] for part in ("--set", item)]
-        return peak_mb([sys.executable, "-m", "broadreach", "train", "smollm2-svamp", *flags, "--run", folder, "--json"])
+        return peak_mb(
+            [sys.executable, "-m", "broadreach", "train", "smollm2-svamp", *flags, "--run", folder, "--json"]
+        )
 
 
 def main() -> None:

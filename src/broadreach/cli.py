@@ -7,6 +7,7 @@ import sys
 import typer
 
 from broadreach.commands import compare, doctor, evaluate, replay, report, runs, study, sweep, tasks, train, verify
+from broadreach.commands.analyze import app as analyze
 from broadreach.types import UserError
 
 app = typer.Typer(
@@ -27,6 +28,7 @@ app.command("runs")(runs.runs)
 app.command("verify")(verify.verify)
 app.command("doctor")(doctor.doctor)
 app.add_typer(tasks.app, name="tasks")
+app.add_typer(analyze.app, name="analyze")
 
 
 def main() -> None:

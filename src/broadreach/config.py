@@ -199,8 +199,8 @@ class EvalSettings(Settings):
     """Draw one greedy response a problem besides, into a store of its own."""
     entropy: bool = False
     """Measure the token entropy besides, by teacher forcing on the kept responses."""
-    curve_every: int | None = Field(default=None, ge=1)
-    """Evaluate during training after every so many updates, before the first and after the last."""
+    curve_every: int = Field(default=0, ge=0)
+    """Evaluate during training after every so many updates, before the first and after the last (0: never)."""
     curve_at: tuple[int, ...] = ()
     """Evaluate during training after these updates (0: before the first)."""
     curve_tasks: tuple[str, ...] = ()

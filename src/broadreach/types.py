@@ -64,6 +64,8 @@ class Score:
     error: str | None = None
     """Why the verifier could not decide ("timeout", or the exception in one line)."""
     timed_out: bool = False
+    f1: float | None = None
+    """Token F1 of an `answer_tag` answer (HotpotQA), 0 for a format failure; logged, never rewarded."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """What a study and a sweep will run, before anything is trained."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ def plan(**changes):
 def settings(cell):
     """The --set values of a cell's training."""
     arguments = cell.jobs[0].arguments
-    return dict(after.split("=", 1) for word, after in zip(arguments, arguments[1:], strict=False) if word == "--set")
+    return dict(after.split("=", 1) for word, after in pairwise(arguments) if word == "--set")
 
 
 def test_every_method_makes_the_updates_of_es():

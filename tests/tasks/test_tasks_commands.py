@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +132,7 @@ def test_verify_grades_the_handed_cases(name: str, family: str, tmp_path: Path) 
     assert result.exit_code == 0, result.output
     before, after = _rows(CASES / f"{name}.jsonl"), _rows(out)
     assert [row["id"] for row in after] == [row["id"] for row in before]
-    added = {"format_ok", "correct", "reward", "extracted", "key", "error", "timed_out", "lenient_correct"}
+    added = {"format_ok", "correct", "reward", "extracted", "key", "error", "timed_out", "lenient_correct", "f1"}
     for old, new in zip(before, after, strict=True):
         assert {key: value for key, value in new.items() if key not in added} == old
         assert (new["format_ok"], new["correct"]) == (old["expected"]["format_ok"], old["expected"]["correct"]), old
@@ -172,6 +173,7 @@ def test_verify_can_rewrite_its_own_file(tmp_path: Path) -> None:
         ({"response": "x", "target": 3}, "countdown", "family countdown needs numbers or nums"),
         ({"response": "x", "numbers": [3]}, "countdown", "needs target or gold"),
         ({"response": "x"}, "code", "needs prompt_tests or tests"),
+        ({"response": "x", "prompt_tests": "assert f()"}, "code", "prompt_tests must be a list of texts"),
         ({"response": "x", "gold": "1"}, "maths", "unknown answer family 'maths'; choose one of"),
     ],
 )
@@ -181,6 +183,47 @@ def test_verify_names_what_a_row_lacks(row: dict[str, Any], family: str, message
     path = tmp_path / "r.jsonl"
     path.write_text(json.dumps(row) + "\n")
     assert re.search(message, _error(_verify(path, "--family", family)))
+
+
+@pytest.mark.usefixtures("offline")
+def test_check_says_that_the_training_problems_were_not_compared(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setenv("BROADREACH_DATA", str(tmp_path))
+    (tmp_path / "hotpotqa").mkdir()
+    row = {"question": "Q?", "answer": "yes", "context": {"title": ["T"], "sentences": [["S."]]}}
+    rows = [json.dumps({"id": str(number), **row}) for number in range(100)]
+    (tmp_path / "hotpotqa" / "hotpot_distractor_sample100.jsonl").write_text("\n".join(rows))
+    result = _run("check", "hotpotqa")
+    assert result.exit_code == 0, result.output
+    assert "hotpotqa test: ok" in result.output
+    assert "training problems not compared with the tests: Hub data set hotpotqa/hotpot_qa" in result.output
+
+
+@pytest.mark.needs_bubblewrap
+def test_verify_of_code_keeps_its_deadline_and_says_which_rows_trust_the_program(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    rows = [
+        {"response": "```python\nwhile True: pass\n```", "prompt_tests": ["assert f(1) == 1"]},
+        {"response": "```python\ndef f(x): return x\n```", "prompt_tests": ["assert f(1) == 1 or f(2) == 2"]},
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    started = time.monotonic()
+    result = _verify(path, "--family", "code", "--deadline", "1")
+    assert time.monotonic() - started < 6
+    assert [json.loads(line)["timed_out"] for line in result.stdout.splitlines()] == [True, False]
+    assert "1 of 2 rows have tests judged in-process" in result.stderr
+
+
+def test_verify_writes_the_f1_of_answer_tags_and_of_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    rows = [
+        {"response": "<answer>the old mill</answer>", "gold": "Old Mill Street"},
+        {"response": "old mill street", "gold": "Old Mill Street"},
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    graded = [json.loads(line) for line in _verify(path, "--family", "answer_tag").stdout.splitlines()]
+    assert [row["correct"] for row in graded] == [False, False]
+    assert [row["f1"] for row in graded] == [pytest.approx(0.8), 0.0]
+    assert "f1" not in json.loads(_verify(path, "--family", "exact").stdout.splitlines()[0])
 
 
 def test_verify_needs_a_file_and_a_place_to_write(tmp_path: Path) -> None:

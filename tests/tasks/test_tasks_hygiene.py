@@ -66,14 +66,38 @@ class TestKnownFacts:
 
     def test_training_on_test_problems_is_refused_unless_allowed_or_dropped(self) -> None:
         settings = TaskSettings(name="countdown")
-        with pytest.raises(UserError, match=r"5 training problems are also test problems .*allow_overlap"):
-            training_problems(get_task(settings), settings)
-        allowed = settings.model_copy(update={"allow_overlap": True})
-        assert len(training_problems(get_task(allowed), allowed)[0]) == 8001
-        dropped = TaskSettings(name="countdown", options={"drop_overlap": True})
+        for allowed in ({}, {"allow_overlap": ["mbpp"]}, {"allow_overlap": False}):
+            settings = TaskSettings(name="countdown", **allowed)
+            wanted = r'5 training problems are also test problems .*task\.allow_overlap = \["countdown"'
+            with pytest.raises(UserError, match=wanted):
+                training_problems(get_task(settings), settings)
+        for allowed in ({"allow_overlap": ["countdown"]}, {"allow_overlap": True}, {"allow_overlap": "countdown"}):
+            settings = TaskSettings(name="countdown", allow_duplicates=True, **allowed)
+            assert len(training_problems(get_task(settings), settings)[0]) == 8001
+        dropped = TaskSettings(name="countdown", options={"drop_overlap": True}, allow_duplicates=["countdown"])
         problems, report = training_problems(get_task(dropped), dropped)
         assert len(problems) == 7996
         assert report.overlaps == ()
+
+    def test_an_overlap_is_allowed_by_the_name_of_the_other_test_set(self) -> None:
+        settings = TaskSettings(name="deepscaler", allow_duplicates=["deepscaler"])
+        with pytest.raises(UserError, match=r'1 training problems are also .*allow_overlap = \["olympiadbench"\]'):
+            training_problems(get_task(settings), settings)
+        allowed = settings.model_copy(update={"allow_overlap": ("olympiadbench",)})
+        assert len(training_problems(get_task(allowed), allowed)[0]) == 1206
+
+    def test_repeated_problems_are_refused_unless_allowed_by_name_or_dropped(self) -> None:
+        overlap = {"drop_overlap": True}
+        for allowed in ({}, {"allow_duplicates": ["countdown"]}):
+            settings = TaskSettings(name="deepscaler", options=overlap, **allowed)
+            with pytest.raises(UserError, match=r'2 training problems repeat .*allow_duplicates = \["deepscaler"\]'):
+                training_problems(get_task(settings), settings)
+        for options, allowed, count in (
+            (overlap, {"allow_duplicates": ["deepscaler"]}, 1205),
+            ({**overlap, "drop_duplicates": True}, {}, 1203),
+        ):
+            settings = TaskSettings(name="deepscaler", options=options, **allowed)
+            assert len(training_problems(get_task(settings), settings)[0]) == count
 
     def test_worked_examples_in_use_are_not_trained_on(self) -> None:
         for name, rows in (("gsm8k", 7473), ("svamp", 700)):

@@ -41,6 +41,7 @@ def test_generated_splits_are_disjoint_and_the_same_again() -> None:
     ("name", "options", "message"),
     [
         ("countdwn", {}, "did you mean reasoning_gym:countdown"),
+        ("nosuch", {}, r"no generator .nosuch.; its \d+ generators: .*chain_sum"),
         ("chain_sum", {"max_term": 3}, "no option 'max_term'.*did you mean max_terms"),
         ("chain_sum", {"min_terms": 9, "max_terms": 2}, "the generator refuses its options .*max_terms must be"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -70,9 +71,38 @@ def test_missing_data_say_which_file_and_which_hub_id(name: str, hub: str) -> No
 
 
 @pytest.mark.usefixtures("data", "offline")
-def test_gated_data_without_access_say_where_to_ask() -> None:
-    with pytest.raises(UserError, match=r"gated: accept its terms at https://huggingface.co/datasets/Idavidrein/gpqa"):
+def test_gated_data_without_a_network_say_that_the_network_is_missing() -> None:
+    with pytest.raises(UserError, match=r"could not be loaded: no network.*HF_HUB_OFFLINE is set.*it is gated"):
         get_task(TaskSettings(name="gpqa")).problems("test")
+
+
+def test_gated_data_without_access_say_where_to_ask() -> None:
+    """The library's own words for a gated data set, with and without a login, and for one that is hidden."""
+    exceptions = pytest.importorskip("datasets.exceptions")
+    gated = Source(rows=198, hub="Idavidrein/gpqa", config="gpqa_diamond", gated=True)
+    for words in (
+        "Dataset 'Idavidrein/gpqa' is a gated dataset on the Hub. You must be authenticated to access it.",
+        "Dataset 'Idavidrein/gpqa' doesn't exist on the Hub or cannot be accessed.",
+    ):
+        text = sources._explain(gated, exceptions.DatasetNotFoundError(words), None)
+        assert "is gated: accept its terms at https://huggingface.co/datasets/Idavidrein/gpqa" in text
+    assert "gated: accept" not in sources._explain(gated, ValueError("Unknown split 'nope'"), None)
+    assert "could not be loaded" in sources._explain(gated, ValueError("Unknown split 'nope'"), None)
+
+
+@pytest.mark.usefixtures("data")
+def test_a_hub_that_does_not_answer_is_given_up_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A closed port of this machine stands for the Hub: the client alone retries for half a minute."""
+    pytest.importorskip("datasets")
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    started = time.monotonic()
+    with pytest.raises(UserError, match=r"openai/gsm8k.*no network.*http://127.0.0.1:9 does not answer"):
+        get_task(TaskSettings(name="gsm8k")).problems("test")
+    assert time.monotonic() - started < 15
+    assert constants.HF_HUB_OFFLINE is False
 
 
 @pytest.mark.usefixtures("data")

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from broadreach.verify import symbolic
+from broadreach.verify import GradingPool, grade, symbolic
 from broadreach.verify.math_equal import MathOptions, all_of, any_of, equivalent, matching, math_key, vote_key
 from broadreach.verify.math_text import canonical
 from broadreach.verify.math_value import read_value
@@ -72,7 +72,7 @@ def test_what_is_too_large_is_refused_before_it_is_computed(text: str) -> None:
         ("10 cm", "10", "cm"),
         ("6m", "6m", None),
         (r"(2,\infty)", r"(2,\infty)", None),
-        (r"\text{cm}", "cm", None),
+        (r"\text{cm}", r"\text{cm}", None),
     ],
 )
 def test_units_are_split_off(text: str, rest: str, unit: str | None) -> None:
@@ -178,3 +178,56 @@ def test_exponents_in_exponents_are_counted() -> None:
     assert symbolic.exponent_depth("x^{y^{z}}") == 2
     assert symbolic.too_hard("x^{x^{x^{x}}}")
     assert not symbolic.too_hard("x^{2n}")
+
+
+@pytest.mark.parametrize(
+    ("gold", "answers", "others"),
+    [
+        (r"\text{Yes}", ["yes", r"\text{yes}", "YES", r"\textbf{Yes}"], ["no", r"\text{no}"]),
+        ("odd", ["Odd", r"\text{odd}", r"\text{ODD}"], ["even", r"\text{even}", "doo"]),
+        (r"\text{DNE}", ["DNE", "dne"], ["DN"]),
+        (r"\text{May}", ["May", "may"], ["March"]),
+        ("xy", ["xy"], ["XY", "xz"]),
+        (r"\frac13", [r"0.\overline{3}", r".\overline{3}", r"0.\bar3"], ["0.3", r"0.\overline{34}"]),
+        (r"-\frac{1}{6}", [r"-0.1\overline{6}"], [r"0.1\overline{6}", r"-0.\overline{16}"]),
+        ("1", [r"0.\overline{9}"], ["0.9999999"]),
+        ("10", ["10 apples", "$10$ apples", r"10\text{ apples}", "10 apples."], ["10 million", "10 halves", "10xyzw"]),
+        (r"10\text{ apples}", ["10 apples", "10"], ["10 oranges", r"10\text{ million}"]),
+        (r"10\text{ million}", ["10 million"], ["10", "10 apples"]),
+        ("2", ["2 solutions"], ["2 squared", "about 2 apples", "2 dozen"]),
+    ],
+)
+def test_words_repeating_decimals_and_plain_units(gold: str, answers: list[str], others: list[str]) -> None:
+    assert [answer for answer in answers if equivalent(gold, answer, MathOptions()) is not True] == []
+    assert [answer for answer in others if equivalent(gold, answer, MathOptions()) is True] == []
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer", "right"),
+    [
+        ("1", "1+e^{-1000}", False),
+        ("1", r"\tanh(1000)", False),
+        ("x", "x+10^{-30}", False),
+        (r"\sqrt{6}", r"\sqrt{2}\sqrt{3}", True),
+        (r"\sqrt{2}+\sqrt{3}", r"\sqrt{5+2\sqrt{6}}", True),
+        (r"\frac{1}{2}", r"\cos 60^\circ", True),
+        (r"\frac{1}{2}", r"\cos 60", False),
+        (r"\sin 20^\circ", r"\cos(70^\circ)", True),
+        (r"\frac{\sqrt{6}+\sqrt{2}}{4}", r"\sin 75^\circ", True),
+        ("5", r"\phantom{5}", False),
+        ("5", r"5\phantom{0}", True),
+        ("42", r"4\boxed{2}", False),
+        ("42", r"\boxed{42}", True),
+    ],
+)
+def test_close_is_not_equal_and_what_is_not_printed_does_not_count(
+    pool: GradingPool, gold: str, answer: str, right: bool
+) -> None:
+    score = grade("boxed_math", rf"\boxed{{{answer}}}", gold, pool=pool)
+    assert (score.correct, score.error) == (right, None)
+
+
+def test_a_spoken_unit_votes_like_the_number() -> None:
+    assert math_key("10 apples", MathOptions()) == math_key("10", MathOptions())
+    assert math_key(r"\text{Yes}", MathOptions()) == math_key("yes", MathOptions())
+    assert math_key(r"0.\overline{3}", MathOptions()) == math_key(r"\frac13", MathOptions())

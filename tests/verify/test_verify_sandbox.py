@@ -18,7 +18,8 @@ import pytest
 from broadreach.types import UserError
 from broadreach.verify import GradingPool, Item
 from broadreach.verify import sandbox as sandbox_module
-from broadreach.verify.code_tests import code_key, decode, run_tests, steps_of, values_equal
+from broadreach.verify.code_steps import steps_of, values_equal
+from broadreach.verify.code_tests import code_key, decode, run_tests
 from broadreach.verify.sandbox import Limits, Sandbox, find_sandbox
 from broadreach.verify.sandbox_run import Program, run_program
 from broadreach.verify.sandbox_runner import NotPlainError, encode
@@ -278,7 +279,8 @@ def test_values_are_compared_as_python_does_with_a_float_tolerance(actual: Any, 
         ("assert set(f(1)) == set([1, 2])", "value", "set(f(1))"),
         ("assert math.isclose(f(1), 2.0, rel_tol=0.1)", "value", "f(1)"),
         ("assert not f(1)", "truth", "f(1)"),
-        ("assert f(1) and g(2)", "truth", "f(1) and g(2)"),
+        ("assert f(1) and g(2)", "truth", "f(1)"),
+        ("assert f(1) or g(2)", "truth", "f(1) or g(2)"),
         ("assert f(1) == g(2)", "value", "(f(1), g(2))"),
         ("x = f(1)", "run", "x = f(1)"),
     ],

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from broadreach.analysis.drift_check import check_models, check_taus
+from broadreach.analysis.drift_files import StoredTensor
+from broadreach.analysis.drift_largest import Largest, Place
+from broadreach.analysis.drift_parts import TensorDrift, join, tensor_layer
+from broadreach.analysis.drift_scan import BLOCK, scan, starting_bins
 from broadreach.models.kinds import tensor_kind
 from broadreach.types import UserError
 
@@ -20,35 +24,12 @@ TAUS = (2.5e-4, 5e-4, 1e-3, 1.5e-3, 2e-3)
 EDGES = np.concatenate([[0.0], np.logspace(-9, 1, 61)])
 """Edges of the |delta| histogram: zero apart, then six bins a decade; larger values join the last bin."""
 
-Weights: TypeAlias = Mapping[str, NDArray[Any]]
+TOP = 100
+PIECE = 1 << 20
+"""Elements of each model in memory at once."""
 
-
-@dataclass(frozen=True, slots=True)
-class TensorDrift:
-    """The change of one tensor, or of all tensors of a kind, or of the whole model."""
-
-    name: str
-    kind: str
-    size: int
-    moved: int
-    """Elements that differ."""
-    within: tuple[int, ...]
-    """Moved elements with |delta| <= tau, for every tau."""
-    squared_change: float
-    squared_base: float
-    maximum: float
-    place: tuple[str, int]
-    """Tensor and flat index of the largest |delta|."""
-
-    @property
-    def relative(self) -> float:
-        """||delta|| / ||base|| (equation 15); nan when the base is all zero."""
-        return math.sqrt(self.squared_change / self.squared_base) if self.squared_base else math.nan
-
-    @property
-    def sparsity(self) -> tuple[float, ...]:
-        """Share of *moved* elements within each tau (equation 16); nan when nothing moved."""
-        return tuple(count / self.moved if self.moved else math.nan for count in self.within)
+Weights: TypeAlias = Mapping[str, StoredTensor | NDArray[Any]]
+"""Tensors in memory, or on the disk (`open_weights`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,80 +39,115 @@ class Drift:
     total: TensorDrift
     tensors: tuple[TensorDrift, ...]
     kinds: tuple[TensorDrift, ...]
+    layers: tuple[TensorDrift, ...]
     taus: tuple[float, ...]
     histogram: NDArray[np.int64]
     """Elements per bin of `EDGES`; the first bin counts the unmoved ones."""
+    top: tuple[Place, ...]
+    """The places of the largest |delta|, largest first."""
 
 
-def drift(base: Weights, other: Weights, taus: Sequence[float] = TAUS) -> Drift:
-    """Measure other - base in float64, one tensor at a time (mappings that load on access stay lazy).
+def drift(
+    base: Weights,
+    other: Weights,
+    taus: Sequence[float] = TAUS,
+    third: Weights | None = None,
+    *,
+    top: int = TOP,
+    progress: Callable[[int, int], None] | None = None,
+) -> Drift:
+    """Measure other - base, and its cosine with third - base, in float64; memory is bounded by one piece of a tensor.
 
-    `taus` are absolute, positive and increasing. UserError when names or shapes differ (which tensor), or the
-    taus make no sense.
+    `taus` are absolute, positive and increasing. `progress` is told (elements done, elements in all). UserError when
+    names or shapes differ (which tensor), a weight is not finite, or the taus make no sense.
     """
-    _check(base, other, taus)
-    histogram = np.zeros(len(EDGES), dtype=np.int64)
-    tensors: list[TensorDrift] = []
+    check_taus(taus)
+    check_models(base, other, third)
+    edges = np.unique(np.concatenate([EDGES, np.asarray(taus, np.float64)]))
+    largest, tensors = Largest(top), []
+    counts = np.zeros(edges.size + 1, np.int64)
+    total, done = sum(_size(tensor) for tensor in base.values()), 0
     for name in sorted(base):
-        before, after = np.asarray(base[name]), np.asarray(other[name])
-        if before.shape != after.shape:
-            raise UserError(f"tensor {name} has shape {before.shape} in one model and {after.shape} in the other")
-        change = np.abs(after.astype(np.float64) - before.astype(np.float64)).ravel()
-        histogram += _histogram(change)
-        tensors.append(_measure(name, before, change, taus))
-    kinds = sorted({tensor.kind for tensor in tensors})
+        measured, found = _measure(name, (base, other, third), edges, taus, largest)
+        tensors.append(measured)
+        counts += found
+        done += measured.size
+        if progress is not None:
+            progress(done, total)
+    kinds, layers = {part.kind for part in tensors}, {part.layer for part in tensors}
     return Drift(
-        total=_join("model", "all", tensors),
+        total=join("model", "all", "all", tensors),
         tensors=tuple(tensors),
-        kinds=tuple(_join(kind, kind, [t for t in tensors if t.kind == kind]) for kind in kinds),
+        kinds=tuple(join(kind, kind, "all", [t for t in tensors if t.kind == kind]) for kind in sorted(kinds)),
+        layers=tuple(join(one, "all", one, [t for t in tensors if t.layer == one]) for one in sorted(layers)),
         taus=tuple(taus),
-        histogram=histogram,
+        histogram=_histogram(counts, edges),
+        top=tuple(place for _, place in largest.kept),
     )
 
 
-def _measure(name: str, before: NDArray[Any], change: NDArray[np.float64], taus: Sequence[float]) -> TensorDrift:
-    moved = change > 0
-    place = int(change.argmax()) if change.size else 0
-    return TensorDrift(
-        name=name,
-        kind=tensor_kind(name),
-        size=change.size,
-        moved=int(moved.sum()),
-        within=tuple(int((moved & (change <= tau)).sum()) for tau in taus),
-        squared_change=float(np.square(change).sum()),
-        squared_base=float(np.square(before.astype(np.float64)).sum()),
-        maximum=float(change[place]) if change.size else 0.0,
-        place=(name, place),
-    )
-
-
-def _join(name: str, kind: str, parts: Sequence[TensorDrift]) -> TensorDrift:
-    largest = max(parts, key=lambda part: part.maximum)
-    return TensorDrift(
+def _measure(
+    name: str,
+    models: tuple[Weights, Weights, Weights | None],
+    edges: NDArray[np.float64],
+    taus: Sequence[float],
+    largest: Largest,
+) -> tuple[TensorDrift, NDArray[np.int64]]:
+    """One tensor, piece by piece, and its counts between `edges`."""
+    tensors = [model[name] for model in models if model is not None]
+    shape, kind, size = tuple(tensors[0].shape), tensor_kind(name), _size(tensors[0])
+    counts, first = np.zeros(edges.size + 1, np.int64), starting_bins(edges)
+    sums: list[NDArray[np.float64]] = []
+    maximum, place = 0.0, 0
+    places = np.empty(min(PIECE, max(size, 1)), np.int64)
+    for start in range(0, size, PIECE):
+        before, after, *more = (_read(tensor, start, min(size, start + PIECE)) for tensor in tensors)
+        part = np.empty((-(-before.size // BLOCK), 5), np.float64)
+        turn = more[0] if more else before[:0]
+        found = scan(before, after, turn, edges, first, counts, largest.above, places, part)
+        largest.offer(name, kind, shape, start, places[:found], before, after)
+        if part[:, 4].max() > maximum:
+            maximum, place = float(part[:, 4].max()), start + _peak(before, after, int(part[:, 4].argmax()) * BLOCK)
+        sums.append(part[:, :4])
+    squared, norm, dot, second = (math.fsum(column) for column in np.concatenate([*sums, np.zeros((1, 4))]).T)
+    if not math.isfinite(squared + norm + second):
+        raise UserError(f"tensor {name} has a weight that is not a finite number in one of the models")
+    within = np.cumsum(counts)[np.searchsorted(edges, taus)] - counts[0]
+    measured = TensorDrift(
         name=name,
         kind=kind,
-        size=sum(part.size for part in parts),
-        moved=sum(part.moved for part in parts),
-        within=tuple(map(sum, zip(*(part.within for part in parts), strict=True))),
-        squared_change=math.fsum(part.squared_change for part in parts),
-        squared_base=math.fsum(part.squared_base for part in parts),
-        maximum=largest.maximum,
-        place=largest.place,
+        layer=tensor_layer(name),
+        size=size,
+        moved=size - int(counts[0]),
+        within=tuple(int(count) for count in within),
+        squared_change=squared,
+        squared_base=norm,
+        dot=dot,
+        squared_other=second,
+        maximum=maximum,
+        place=(name, place),
     )
+    return measured, counts
 
 
-def _histogram(change: NDArray[np.float64]) -> NDArray[np.int64]:
-    bins = np.searchsorted(EDGES, change, side="left")
-    return np.bincount(np.minimum(bins, len(EDGES) - 1), minlength=len(EDGES)).astype(np.int64)
+def _peak(before: NDArray[Any], after: NDArray[Any], start: int) -> int:
+    """Where the largest change of the block from `start` is."""
+    block = slice(start, start + BLOCK)
+    return start + int(np.abs(after[block].astype(np.float64) - before[block]).argmax())
 
 
-def _check(base: Iterable[str], other: Iterable[str], taus: Sequence[float]) -> None:
-    differing = sorted(set(base) ^ set(other))
-    if differing:
-        raise UserError(
-            f"only one of the models has {differing[0]} ({len(differing)} such tensors); compare like with like"
-        )
-    if not set(base):
-        raise UserError("the models have no tensors: nothing to compare")
-    if any(not tau > 0 for tau in taus) or any(a >= b for a, b in pairwise(taus)):
-        raise UserError(f"taus {list(taus)} must be positive and increasing")
+def _histogram(counts: NDArray[np.int64], edges: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Counts between the finer `edges` put together into the bins of EDGES."""
+    below = np.cumsum(counts)[np.searchsorted(edges, EDGES)]
+    below[-1] = counts.sum()
+    return np.diff(below, prepend=0)
+
+
+def _size(tensor: StoredTensor | NDArray[Any]) -> int:
+    return int(tensor.size)
+
+
+def _read(tensor: StoredTensor | NDArray[Any], start: int, stop: int) -> NDArray[Any]:
+    if isinstance(tensor, StoredTensor):
+        return tensor.read(start, stop)
+    return np.ascontiguousarray(tensor).reshape(-1)[start:stop]

@@ -89,7 +89,7 @@ def check(
             typer.echo(f"{name}: skipped, no data here (see `broadreach tasks show {name}`)")
             continue
         result = check_task(chosen, used, VerifySettings(workers=workers))
-        for line in (*_check_lines(result), *_hygiene_lines(chosen)):
+        for line in (*_check_lines(result), *_in_process_lines(chosen, used), *_hygiene_lines(chosen)):
             typer.echo(line)
         failed += not result.passed
     if failed:
@@ -174,6 +174,18 @@ def _hygiene_lines(task: Task) -> list[str]:
 
     try:
         report: Hygiene = examine(task)[1]
-    except UserError:
-        return []
+    except UserError as error:
+        return [f"  training problems not compared with the tests: {error}"]
     return [f"  {line}" for line in report.lines()]
+
+
+def _in_process_lines(task: Task, split: str) -> list[str]:
+    """The problems with tests that the candidate's own process judges, so that a program can fool them."""
+    if task.family != "code":
+        return []
+    from broadreach.verify.code_tests import count_inside
+
+    problems = task.problems(split)
+    found = [problem.id for problem in problems if count_inside(problem.data)]
+    shown = f": {', '.join(found[:10])}{', ...' if len(found) > 10 else ''}" if found else ""
+    return [f"  {len(found)} of {len(problems)} problems have tests judged in-process{shown}"]

@@ -27,7 +27,10 @@ def verify(
     family: Annotated[str, typer.Option(help="boxed_math, choice, answer_tag, countdown, code or exact.")],
     out: Annotated[Path | None, typer.Option(help="Write the graded rows here instead of standard output.")] = None,
     workers: Annotated[int, typer.Option(min=1, help="Grading workers.")] = 2,
-    deadline: Annotated[float, typer.Option(min=0.1, help="Seconds one verdict may take.")] = 5.0,
+    deadline: Annotated[
+        float | None,
+        typer.Option(min=0.1, help="Seconds one verdict may take (default: 5; a program: 25, or its row's)."),
+    ] = None,
     memory_gb: Annotated[float, typer.Option(min=0.1, help="Memory of one grading worker.")] = 2.0,
     allow_unsandboxed: Annotated[bool, typer.Option(help="Run programs even without bubblewrap.")] = False,
 ) -> None:
@@ -49,6 +52,7 @@ def verify(
     if family == "code":
         mode = find_sandbox(allow_unsandboxed).mode
         typer.echo(f"programs run {mode}", err=True)
+        _say_inside(items)
     counts: Counter[str] = Counter()
     pool = GradingPool(
         workers=workers, deadline=deadline, memory=int(memory_gb * 1024**3), allow_unsandboxed=allow_unsandboxed
@@ -74,6 +78,7 @@ def graded_fields(score: Score) -> dict[str, Any]:
         "error": score.error if score.error is not None or not score.timed_out else "timeout",
         "timed_out": score.timed_out,
         "lenient_correct": score.lenient_correct,
+        **({} if score.f1 is None else {"f1": score.f1}),
     }
 
 
@@ -92,6 +97,9 @@ def _item(file: Path, number: int, row: dict[str, Any], family: str) -> Item:
         needed = (("numbers", "nums"), ("target", "gold"))
     elif family == "code":
         needed = (("prompt_tests", "tests"),)
+    tests: Any = next((data[name] for name in ("tests", "prompt_tests") if data.get(name)), [])
+    if family == "code" and not (isinstance(tests, list) and all(isinstance(test, str) for test in tests)):
+        raise UserError(f"{where}: prompt_tests must be a list of texts, one assert statement each")
     for names in needed:
         if all(data.get(name) is None for name in names):
             raise UserError(f"{where}: family {family} needs {' or '.join(names)} (columns there: {', '.join(row)})")
@@ -99,6 +107,15 @@ def _item(file: Path, number: int, row: dict[str, Any], family: str) -> Item:
     if gold is None:
         gold = data.get("target", "")
     return Item(family, response, str(gold), data, row.get("finish_reason"))
+
+
+def _say_inside(items: list[Item]) -> None:
+    """Say how many rows have tests that only the candidate's own process can judge."""
+    from broadreach.verify.code_tests import count_inside
+
+    inside = sum(count_inside(item.data) > 0 for item in items)
+    if inside:
+        typer.echo(f"{inside} of {len(items)} rows have tests judged in-process: a program can fool them", err=True)
 
 
 def _kinds(score: Score) -> list[str]:

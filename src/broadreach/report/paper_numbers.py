@@ -1,17 +1,15 @@
-"""The paper's numbers (arXiv 2608.27351, published/*.csv), to stand beside ours where the recipe is the paper's."""
+"""The paper's numbers (arXiv 2608.27351, evaluation/paper/*.csv), to stand beside ours where the recipe is the paper's."""
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 
+from broadreach.evaluation.published import published_rows
 from broadreach.report.comparison_data import Comparison
 from broadreach.report.comparison_runs import RunRecord
 
-FOLDER = Path(__file__).parent / "published"
 TRAINED_ON = {"gsm8k": "easy", "deepscaler": "hard"}
 TASKS = {"commonsense_qa": "csqa", "mbpp-sanitized": "mbpp"}
 """Our task names where the tables have others."""
@@ -86,20 +84,18 @@ def _method(name: str) -> str:
 def _scores(name: str) -> dict[tuple[str, str, str, str, int], float]:
     return {
         (row["setting"], row["model"], row["method"], row["task"], int(row["k"])): float(row["value"])
-        for row in _rows(name)
+        for row in published_rows(name)
     }
 
 
 @lru_cache(maxsize=1)
 def _changes() -> dict[tuple[str, str, str], float]:
-    return {(row["model"], row["method"], row["metric"]): float(row["value"]) for row in _rows("heldout_change.csv")}
+    return {
+        (row["model"], row["method"], row["metric"]): float(row["value"])
+        for row in published_rows("heldout_change.csv")
+    }
 
 
 def _hyperparameters(setting: str, method: str) -> dict[str, str]:
-    rows = _rows("hyperparameters.csv")
+    rows = published_rows("hyperparameters.csv")
     return {row["parameter"]: row["value"] for row in rows if (row["setting"], row["method"]) == (setting, method)}
-
-
-def _rows(name: str) -> list[dict[str, str]]:
-    with open(FOLDER / name, encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))

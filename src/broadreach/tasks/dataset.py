@@ -60,8 +60,8 @@ class DatasetTask:
     """Items may not be shown, logged or cached in clear (GPQA)."""
     tested_on: tuple[str, ...] = ()
     """Other tasks whose test problems may not be trained on."""
-    drop_overlap: Callable[[Problem], bool] | None = None
-    """Training problems for which this is true are left out (they are in a test split)."""
+    left_out: Callable[[Problem], bool] | None = None
+    """Training problems for which this is true are left out (they are in a test split, or repeat another)."""
     origin: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
     """Where each split that was read came from."""
     _rows: dict[str, list[Problem]] = field(default_factory=dict, repr=False, compare=False)
@@ -72,7 +72,9 @@ class DatasetTask:
         return [
             problem
             for problem in self.rows(split)
-            if golds.unusable(problem.gold) is None and problem.id not in shown and not self._overlaps(split, problem)
+            if golds.unusable(problem.gold) is None
+            and problem.id not in shown
+            and not self._is_left_out(split, problem)
         ]
 
     def rows(self, split: str) -> list[Problem]:
@@ -129,5 +131,5 @@ class DatasetTask:
     def _is_training(self, split: str) -> bool:
         return self.aliases.get(split, split) == "train"
 
-    def _overlaps(self, split: str, problem: Problem) -> bool:
-        return self.drop_overlap is not None and self._is_training(split) and self.drop_overlap(problem)
+    def _is_left_out(self, split: str, problem: Problem) -> bool:
+        return self.left_out is not None and self._is_training(split) and self.left_out(problem)

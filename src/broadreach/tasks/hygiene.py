@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from broadreach.config import TaskSettings
 from broadreach.tasks.base import Task
+from broadreach.tasks.byo import OwnDataTask
 from broadreach.tasks.dataset import DatasetTask
 from broadreach.tasks.hygiene_keys import Key, keys
 from broadreach.types import Problem, UserError
@@ -31,9 +32,9 @@ class Hygiene:
     too_long: tuple[str, ...] = ()
     """Prompts above the limit; left out."""
     duplicates: tuple[Pair, ...] = ()
-    """Later copies of an earlier problem; kept."""
+    """Later copies of an earlier problem; refused in stored data unless allowed."""
     overlaps: tuple[Pair, ...] = ()
-    """Training problems that are in a test split; refused unless allowed."""
+    """Training problems that are in a test split; refused unless that test set is allowed by name."""
     not_compared: tuple[str, ...] = ()
     """Test splits whose data are not on this machine."""
 
@@ -42,7 +43,7 @@ class Hygiene:
         out = [f"{self.task}: {self.kept} of {self.rows} training problems kept"]
         out += _line("unusable golds, dropped", [f"{identity} ({reason})" for identity, reason in self.unusable])
         out += _line("prompts over the length limit, dropped", list(self.too_long))
-        out += _line("repeats, kept", [f"{identity} = {first}" for identity, first in self.duplicates])
+        out += _line("repeats of earlier problems", [f"{identity} = {first}" for identity, first in self.duplicates])
         out += _line("also in a test split", [f"{identity} = {test}" for identity, test in self.overlaps])
         out += _line("test splits not compared (no data here)", list(self.not_compared))
         return out
@@ -106,21 +107,77 @@ def training_problems(
     lengths: Callable[[Sequence[Problem]], Sequence[int]] | None = None,
     max_prompt_tokens: int | None = None,
 ) -> tuple[list[Problem], Hygiene]:
-    """What to train on, and the report; UserError for test problems among them (unless allowed) or none left."""
+    """What to train on, and the report.
+
+    UserError for test problems or repeated ones among them, unless the settings allow them by name, and for none left.
+    """
     problems, report = examine(task, lengths, max_prompt_tokens)
-    if report.overlaps and not settings.allow_overlap:
-        shown = ", ".join(f"{identity} = {test}" for identity, test in report.overlaps[:_EXAMPLES])
-        drop = "leave them out with task.options.drop_overlap = true, or " if _can_drop(task) else ""
-        raise UserError(
-            f"task {task.name}: {len(report.overlaps)} training problems are also test problems ({shown}); "
-            f"{drop}train on them knowingly with task.allow_overlap = true"
-        )
+    _refuse_overlaps(task, report, settings)
+    _refuse_repeats(task, report, settings)
     if not problems:
         limit = f" within train.max_prompt_tokens = {max_prompt_tokens}" if report.too_long else ""
         raise UserError(
             f"task {task.name}: no training problem is left{limit}; {len(report.too_long)} prompts were too long"
         )
     return problems[: settings.max_train], report
+
+
+def _refuse_overlaps(task: Task, report: Hygiene, settings: TaskSettings) -> None:
+    """UserError for training problems of a test set that `task.allow_overlap` does not name."""
+    found = [(identity, test, _test_set(test)) for identity, test in report.overlaps]
+    refused = [pair for pair in found if not _allowed(settings.allow_overlap, pair[2])]
+    if not refused:
+        return
+    shown = ", ".join(f"{identity} = {test}" for identity, test, _ in refused[:_EXAMPLES])
+    names = sorted({name for *_, name in refused} | set(_names(settings.allow_overlap)))
+    drop = "leave them out with task.options.drop_overlap = true, or " if _can_drop(task) else ""
+    raise UserError(
+        f"task {task.name}: {len(refused)} training problems are also test problems ({shown}); "
+        f"{drop}train on them knowingly with task.allow_overlap = {_toml(names)}"
+    )
+
+
+def _refuse_repeats(task: Task, report: Hygiene, settings: TaskSettings) -> None:
+    """UserError for repeated problems in stored data; generators draw with replacement, there they are reported."""
+    base = _unwrapped(task)
+    stored = isinstance(base, DatasetTask | OwnDataTask)
+    if not report.duplicates or not stored or _allowed(settings.allow_duplicates, base.name):
+        return
+    shown = ", ".join(f"{identity} = {first}" for identity, first in report.duplicates[:_EXAMPLES])
+    drop = "leave them out with task.options.drop_duplicates = true" if _can_drop(task) else "remove the rows"
+    raise UserError(
+        f"task {task.name}: {len(report.duplicates)} training problems repeat earlier ones ({shown}); "
+        f"{drop}, or train on them knowingly with task.allow_duplicates = {_toml([base.name])}"
+    )
+
+
+def _test_set(test: str) -> str:
+    """`olympiadbench` of `olympiadbench:test-3`, `reasoning_gym:chain_sum` of `reasoning_gym:chain_sum:test-3`."""
+    return test.rpartition(":")[0]
+
+
+def _allowed(permission: bool | tuple[str, ...], name: str) -> bool:
+    return permission is True or name in _names(permission)
+
+
+def _names(permission: bool | tuple[str, ...]) -> tuple[str, ...]:
+    return permission if isinstance(permission, tuple) else ()
+
+
+def _toml(names: Sequence[str]) -> str:
+    return "[" + ", ".join(f'"{name}"' for name in names) + "]"
+
+
+def repeated(task: DatasetTask) -> Callable[[Problem], bool]:
+    """Whether a training problem repeats an earlier one (task option `drop_duplicates`)."""
+    later: list[set[str]] = []
+
+    def is_repeat(problem: Problem) -> bool:
+        if not later:
+            later.append({identity for identity, _ in duplicates(task.problems("train"))})
+        return problem.id in later[0]
+
+    return is_repeat
 
 
 def overlapping(task: DatasetTask) -> Callable[[Problem], bool]:

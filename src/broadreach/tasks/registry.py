@@ -66,7 +66,7 @@ def get_task(settings: TaskSettings) -> Task:
     """The task that `settings` names, its options applied; UserError for an unknown name, option, or too many shots."""
     options = dict(settings.options)
     style = options.pop("reward_style", "auto")
-    drop = bool(options.pop("drop_overlap", False))
+    drop = [name for name in ("drop_overlap", "drop_duplicates") if options.pop(name, False)]
     if settings.name in PATTERNS and settings.reward is not None:
         options.setdefault("family", "custom")
     task = _construct(settings.name, options)
@@ -75,7 +75,7 @@ def get_task(settings: TaskSettings) -> Task:
     if settings.shots > 0 and settings.shots > (count := len(task.worked_examples())):
         raise UserError(f"task {settings.name} has {count} worked examples: task.shots = {settings.shots} is too many")
     if drop:
-        task = _without_overlap(task)
+        task = _without(task, drop)
     if settings.reward is not None:
         from broadreach.tasks.reward_function import with_reward
 
@@ -189,9 +189,12 @@ def _summary(target: str) -> str:
     return (_resolve(target).__doc__ or "").strip().splitlines()[0]
 
 
-def _without_overlap(task: Task) -> Task:
-    if not isinstance(task, DatasetTask):
-        raise UserError(f"task {task.name}: task.options.drop_overlap works for stored data sets only; remove it")
-    from broadreach.tasks.hygiene import overlapping
+def _without(task: Task, what: list[str]) -> Task:
+    """The task without the training problems that the options name."""
+    from broadreach.tasks.hygiene import overlapping, repeated
 
-    return replace(task, drop_overlap=overlapping(task))
+    if not isinstance(task, DatasetTask):
+        raise UserError(f"task {task.name}: task.options.{what[0]} works for stored data sets only; remove it")
+    finders = {"drop_overlap": overlapping, "drop_duplicates": repeated}
+    found = [finders[name](task) for name in what]
+    return replace(task, left_out=lambda problem: any(check(problem) for check in found))

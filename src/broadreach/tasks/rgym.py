@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -146,8 +146,8 @@ def reasoning_gym_task(name: str, options: Mapping[str, Any]) -> ReasoningGymTas
     except ImportError:
         raise UserError("reasoning-gym is not installed; pip install 'broadreach[reasoning-gym]'") from None
     if name not in DATASETS:
-        near = difflib.get_close_matches(name, DATASETS, n=1, cutoff=0.4)
-        hint = f"did you mean reasoning_gym:{near[0]}?" if near else "reasoning_gym.factory.DATASETS lists them"
+        near = difflib.get_close_matches(name, DATASETS, n=1, cutoff=0.6)
+        hint = f"did you mean reasoning_gym:{near[0]}?" if near else _names_of(DATASETS)
         raise UserError(f"reasoning-gym has no generator {name!r}; {hint}")
     own = dict(options)
     sizes = {
@@ -160,6 +160,11 @@ def reasoning_gym_task(name: str, options: Mapping[str, Any]) -> ReasoningGymTas
             hint = f"did you mean {near[0]}?" if near else f"options: {', '.join([*sizes, *known])}"
             raise UserError(f"task reasoning_gym:{name} has no option {key!r} (task.options); {hint}")
     return ReasoningGymTask(name, own, sizes["train_size"], sizes["test_size"], sizes["seed"])
+
+
+def _names_of(generators: Iterable[str]) -> str:
+    names = sorted(generators)
+    return f"its {len(names)} generators: {', '.join(names)}"
 
 
 def _score(task: ReasoningGymTask, scorer: Scorer, problem: Problem, text: str) -> Score:

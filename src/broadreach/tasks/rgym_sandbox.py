@@ -25,6 +25,8 @@ from broadreach.verify.sandbox import Sandbox, find_sandbox
 CHILD = Path(__file__).with_name("rgym_child.py")
 START_SECONDS = 120.0
 GRACE_SECONDS = 5.0
+SCORE_SECONDS = 5.0
+"""Seconds one score may take where the settings name no deadline."""
 TEMPORARY_BYTES = 64 * 1024**2
 
 
@@ -42,6 +44,7 @@ class Scorer:
 
     def __init__(self, settings: VerifySettings) -> None:
         self.settings = settings
+        self.deadline = SCORE_SECONDS if settings.deadline is None else settings.deadline
         self._process: subprocess.Popen[bytes] | None = None
         self._buffer = b""
 
@@ -57,7 +60,7 @@ class Scorer:
         """The scorer's value for one answer; UserError only when the sandbox or the process cannot be started."""
         limits = {
             "RLIMIT_AS": int(self.settings.memory_gb * 1024**3),
-            "RLIMIT_CPU": max(1, round(self.settings.deadline)),
+            "RLIMIT_CPU": max(1, round(self.deadline)),
             "RLIMIT_FSIZE": 1024**2,
             "RLIMIT_CORE": 0,
         }
@@ -66,7 +69,7 @@ class Scorer:
             "config": dict(config),
             "entry": dict(entry),
             "answer": answer,
-            "deadline": self.settings.deadline,
+            "deadline": self.deadline,
             "limits": limits,
         }
         if self._process is None:
@@ -90,7 +93,7 @@ class Scorer:
             self._process.stdin.flush()
         except OSError:
             return None
-        return self._reply(self.settings.deadline + GRACE_SECONDS)
+        return self._reply(self.deadline + GRACE_SECONDS)
 
     def _reply(self, seconds: float) -> dict[str, Any] | None:
         assert self._process is not None and self._process.stdout is not None

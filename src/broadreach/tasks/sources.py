@@ -6,10 +6,12 @@ import csv
 import json
 import os
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from broadreach.tasks.hub_access import offline, unreachable
 from broadreach.types import UserError
 
 Row: TypeAlias = dict[str, Any]
@@ -120,12 +122,14 @@ def read_hub(source: Source) -> list[Row]:
             f"data set {source.hub}: the package `datasets` is missing; pip install 'broadreach[data]'"
         ) from None
     assert source.hub is not None
+    silent = None if Path(source.hub).exists() else unreachable()
     try:
         # Gated items are streamed: no copy in clear stays in a cache on disk.
-        loaded = datasets.load_dataset(source.hub, source.config, split=source.split, streaming=source.gated)
-        rows = [dict(row) for row in loaded]
+        with offline() if silent else nullcontext():
+            loaded = datasets.load_dataset(source.hub, source.config, split=source.split, streaming=source.gated)
+            rows = [dict(row) for row in loaded]
     except Exception as error:  # the Hub client raises many unrelated kinds
-        raise UserError(_explain(source, error)) from None
+        raise UserError(_explain(source, error, silent)) from None
     _assert_count(f"Hub data set {_hub_name(source)}", len(rows), source.rows)
     return rows
 
@@ -201,9 +205,18 @@ def _how_to_set(source: Source) -> str:
     return "set BROADREACH_DATA to a directory that holds it"
 
 
-def _explain(source: Source, error: Exception) -> str:
+def _explain(source: Source, error: Exception, silent: str | None) -> str:
+    """What went wrong: no network, no access, or neither (then the client's own words)."""
     text = f"{type(error).__name__}: {error}".replace("\n", " ")[:160]
-    if source.gated or "gated" in text.lower():
+    if silent is not None:
+        local = f", or put {source.local} below BROADREACH_DATA" if source.local else ""
+        terms = "; it is gated: its terms must be accepted there, too" if source.gated else ""
+        return (
+            f"Hub data set {_hub_name(source)} could not be loaded: no network, and no copy in the cache ({silent}); "
+            f"connect and run again{local}{terms}"
+        )
+    denied = any(word in text.lower() for word in ("gated", "cannot be accessed", "401", "403", "authenticat"))
+    if denied and (source.gated or "gated" in text.lower()):
         return (
             f"Hub data set {_hub_name(source)} is gated: accept its terms at "
             f"https://huggingface.co/datasets/{source.hub}, then `hf auth login` or set HF_TOKEN ({text})"

@@ -61,7 +61,7 @@ class Curve:
 
     def __enter__(self) -> Curve:
         wanted = self.config.eval
-        if wanted.curve_every is None and not wanted.curve_at:
+        if not wanted.curve_every and not wanted.curve_at:
             return self
         with untouched_random_state():
             for name in dict.fromkeys(wanted.curve_tasks or (self.config.task.name,)):
@@ -82,7 +82,7 @@ class Curve:
         """Whether the weights after this update are evaluated."""
         wanted = self.config.eval
         every = wanted.curve_every
-        return step in wanted.curve_at or (every is not None and (step % every == 0 or step == self.total))
+        return step in wanted.curve_at or (every > 0 and (step % every == 0 or step == self.total))
 
     def after(self, step: int, centre: Centre) -> None:
         """Evaluate the weights after update `step` (0: the base) if they are due and not evaluated yet."""

@@ -14,59 +14,71 @@ BARE_PAYLOAD = re.compile(
     )""",
     re.VERBOSE,
 )
-MAX_NESTED_BOXES = 50
+BRACES = re.compile(r"[\\{}]")
 
 
-def closing_brace(text: str, opening: int) -> int | None:
-    r"""Index of the brace that closes the one at `opening`; a backslash hides the character after it."""
-    depth, index = 0, opening
-    while index < len(text):
-        character = text[index]
-        if character == "\\":
-            index += 2
+def brace_pairs(text: str, start: int = 0) -> dict[int, int]:
+    r"""Opening brace -> the brace that closes it, in one pass from `start`; a backslash hides the next character."""
+    pairs: dict[int, int] = {}
+    opened: list[int] = []
+    hidden = -1
+    for match in BRACES.finditer(text, start):
+        place = match.start()
+        if place == hidden:
             continue
-        if character == "{":
-            depth += 1
-        elif character == "}":
-            depth -= 1
-            if depth == 0:
-                return index
-        index += 1
-    return None
+        if text[place] == "\\":
+            hidden = place + 1
+        elif text[place] == "{":
+            opened.append(place)
+        elif opened:
+            pairs[opened.pop()] = place
+    return pairs
 
 
 def last_box(text: str) -> Extraction:
     """The payload of the last box of `text`; empty and unclosed boxes are failures, mentions are not boxes."""
-    found = failure("no box")
+    found: Extraction | tuple[int, int] = failure("no box")
+    pairs: dict[int, int] | None = None
     position = 0
     while (command := BOX_COMMAND.search(text, position)) is not None:
         position = command.end()
         if text[position : position + 1] == "{":
-            end = closing_brace(text, position)
+            pairs = brace_pairs(text, position) if pairs is None else pairs
+            end = pairs.get(position)
             if end is None:
                 found = failure("box never closed")
                 position += 1
-                continue
-            payload = unwrap_boxes(text[position + 1 : end])
-            found = Extraction(payload) if payload else failure("empty box")
-            position = end + 1
+            else:
+                found, position = (position + 1, end), end + 1
         elif (bare := BARE_PAYLOAD.match(text, position)) is not None:
             found = Extraction(bare.group().rstrip(".,"))
             position = bare.end()
-    return found
+    if isinstance(found, Extraction):
+        return found
+    payload = unwrap_boxes(text[found[0] : found[1]])
+    return Extraction(payload) if payload else failure("empty box")
 
 
 def unwrap_boxes(payload: str) -> str:
-    r"""The payload without the boxes inside it: `\boxed{x=\boxed{5}}` holds `x=5`."""
-    for _ in range(MAX_NESTED_BOXES):
-        command = BOX_COMMAND.search(payload)
-        if command is None or payload[command.end() : command.end() + 1] != "{":
-            break
-        end = closing_brace(payload, command.end())
-        if end is None:
-            break
-        payload = payload[: command.start()] + payload[command.end() + 1 : end] + payload[end + 1 :]
-    return payload.strip()
+    r"""The payload without the boxes inside it: `\boxed{x=\boxed{5}}` holds `x=5`, and `4\boxed{2}` is no 42."""
+    if BOX_COMMAND.search(payload) is None:
+        return payload.strip()
+    pairs = brace_pairs(payload)
+    cuts: list[tuple[int, int]] = []
+    for command in BOX_COMMAND.finditer(payload):
+        if command.end() in pairs:
+            end = pairs[command.end()]
+            cuts += [(command.start(), command.end() + 1), (end, end + 1)]
+    pieces: list[str] = []
+    position = 0
+    for start, end in sorted(cuts):
+        pieces.append(payload[position:start])
+        position = end
+    pieces.append(payload[position:])
+    text = ""
+    for piece in filter(None, pieces):
+        text += " " + piece if text[-1:].isalnum() and piece[0].isalnum() else piece
+    return text.strip()
 
 
 def extract_boxed(response: str) -> Extraction:

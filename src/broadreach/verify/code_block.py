@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from broadreach.verify.extraction import Extraction, failure, final_text
 
-FENCE = re.compile(r"( {0,3})(`{3,}|~{3,})[ \t]*(.*?)[ \t]*\r?")
+FENCE = re.compile(r"( {0,3})(`{3,}|~{3,})")
 PYTHON_NAMES = frozenset({"python", "py", "python3"})
 
 
@@ -31,15 +31,16 @@ def fenced_blocks(text: str) -> list[Block]:
     lines: list[str] = []
     opening: tuple[int, str, str] | None = None
     for line in text.split("\n"):
-        match = FENCE.fullmatch(line)
+        match = FENCE.match(line)
+        info = "" if match is None else line[match.end() :].removesuffix("\r").strip(" \t")
         if opening is None:
-            if match is not None and not (match.group(2)[0] == "`" and "`" in match.group(3)):
-                words = match.group(3).split()
+            if match is not None and not (match.group(2)[0] == "`" and "`" in info):
+                words = info.split()
                 opening = (len(match.group(1)), match.group(2), words[0].casefold() if words else "")
                 lines = []
             continue
         indent, run, language = opening
-        if match is not None and not match.group(3) and match.group(2)[0] == run[0] and len(match.group(2)) >= len(run):
+        if match is not None and not info and match.group(2)[0] == run[0] and len(match.group(2)) >= len(run):
             blocks.append(Block(language, _joined(lines), closed=True))
             opening = None
         else:

@@ -9,109 +9,21 @@ from __future__ import annotations
 import ast
 import hashlib
 import math
-import operator
+import threading
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from broadreach.verify.code_steps import MODULES, Known, Step, steps_of
 from broadreach.verify.sandbox import Limits, Sandbox
 from broadreach.verify.sandbox_run import Program, run_program
 from broadreach.verify.verdict import Verdict
 
-REL_TOL = ABS_TOL = 1e-9
-"""Tolerance where the expected value is a float."""
 MAX_KEY_LENGTH = 20_000
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One thing to run inside, and how to judge what comes out."""
-
-    mode: str
-    """`value`, `truth` or `run`."""
-    source: str
-    accept: Callable[[Any], bool]
-
-
-def values_equal(actual: Any, expected: Any) -> bool:
-    """Python's equality on plain values, with a tolerance wherever a float is expected."""
-    if isinstance(expected, float) and isinstance(actual, (int, float)):
-        return actual == expected or math.isclose(actual, expected, rel_tol=REL_TOL, abs_tol=ABS_TOL)
-    if isinstance(expected, (list, tuple)):
-        return (
-            type(actual) is type(expected) and len(actual) == len(expected) and all(map(values_equal, actual, expected))
-        )
-    if isinstance(expected, dict) and isinstance(actual, dict):
-        return actual.keys() == expected.keys() and all(values_equal(actual[key], expected[key]) for key in expected)
-    return bool(actual == expected)
-
-
-COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
-    ast.Eq: values_equal,
-    ast.NotEq: lambda actual, expected: not values_equal(actual, expected),
-    ast.Is: values_equal,
-    ast.IsNot: lambda actual, expected: not values_equal(actual, expected),
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.In: lambda actual, expected: actual in expected,
-    ast.NotIn: lambda actual, expected: actual not in expected,
-}
-
-
-def literal(node: ast.expr) -> Any:
-    """The value of a literal, or of `set(...)` and its like around one; raises ValueError for anything else."""
-    makers = {"set": set, "frozenset": frozenset, "tuple": tuple, "list": list, "float": float}
-    match node:
-        case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if name in makers:
-            return makers[name](literal(argument))
-        case ast.Call(func=ast.Name(id="set" | "frozenset"), args=[], keywords=[]):
-            return set()
-    try:
-        return ast.literal_eval(node)
-    except (TypeError, SyntaxError, MemoryError, RecursionError) as error:
-        raise ValueError("not a literal") from error
-
-
-def steps_of(test: str) -> list[Step]:
-    """The steps of one test; raises SyntaxError where the test itself is no Python."""
-    return [
-        _assertion(node.test) if isinstance(node, ast.Assert) else Step("run", ast.unparse(node), lambda value: True)
-        for node in ast.parse(test.strip()).body
-    ]
-
-
-def _assertion(node: ast.expr) -> Step:
-    match node:
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            inner = _assertion(operand)
-            return Step(inner.mode, inner.source, lambda value: not inner.accept(value))
-        case ast.Compare(left=left, ops=[operation], comparators=[right]) if type(operation) in COMPARISONS:
-            return _comparison(left, COMPARISONS[type(operation)], right)
-        case ast.Call(func=ast.Attribute(value=ast.Name(id="math"), attr="isclose"), args=[left, right]):
-            try:
-                expected = literal(right)
-                tolerances = {str(keyword.arg): literal(keyword.value) for keyword in node.keywords}
-            except ValueError:
-                return Step("truth", ast.unparse(node), bool)
-            return Step("value", ast.unparse(left), lambda value: math.isclose(value, expected, **tolerances))
-    return Step("truth", ast.unparse(node), bool)
-
-
-def _comparison(left: ast.expr, compare: Callable[[Any, Any], bool], right: ast.expr) -> Step:
-    try:
-        expected = literal(right)
-        return Step("value", ast.unparse(left), lambda value: compare(value, expected))
-    except ValueError:
-        pass
-    try:
-        wanted = literal(left)
-        return Step("value", ast.unparse(right), lambda value: compare(wanted, value))
-    except ValueError:
-        both = f"({ast.unparse(left)}, {ast.unparse(right)})"
-        return Step("value", both, lambda value: compare(value[0], value[1]))
+MAX_KNOWN = 20_000
+_known: dict[tuple[str, str], tuple[Any] | None] = {}
+"""(imports, source) -> the value a clean process gave, in a tuple; None where it gave none."""
+_known_lock = threading.Lock()
 
 
 def decode(record: Any) -> Any:
@@ -142,36 +54,96 @@ def decode(record: Any) -> Any:
     raise ValueError("not a plain value")
 
 
-def run_tests(sandbox: Sandbox, code: str, data: Mapping[str, Any]) -> Verdict:
-    """Whether the program passes all tests of `data`: `tests` (or `prompt_tests`), `imports`, `setup`."""
-    tests = data.get("tests") or data.get("prompt_tests") or ()
+def run_tests(sandbox: Sandbox, code: str, data: Mapping[str, Any], deadline: float | None = None) -> Verdict:
+    """Whether the program passes all tests of `data`: `tests` (or `prompt_tests`), `imports`, `setup`.
+
+    `deadline` lowers the limits of time, in seconds; the usual ones are those of `sandbox.Limits`, or of `data`.
+    """
+    imports = _imports(data)
     try:
-        steps = [step for test in tests for step in steps_of(test)]
+        steps = steps_of(tests_of(data), imports)
     except (SyntaxError, ValueError, RecursionError) as error:
         return Verdict(False, error=f"a test is no Python: {error}")
     if not steps:
         return Verdict(False, error="no tests")
-    wanted = {name: data[name] for name in ("cpu_seconds", "wall_seconds") if data.get(name)}
-    imports, setup = data.get("imports") or "", data.get("setup") or ""
+    limits = limits_of(data, deadline)
+    known = expected_values(sandbox, imports, [source for step in steps for source in step.needs], limits)
+    steps = [
+        step.fallback if step.fallback is not None and not known.keys() >= set(step.needs) else step for step in steps
+    ]
     program = Program(
         code=code,
         steps=[(step.mode, step.source) for step in steps],
-        imports=imports if isinstance(imports, str) else "\n".join(imports),
-        setup=setup,
+        imports=imports,
+        setup=data.get("setup") or "",
     )
-    outcome = run_program(sandbox, program, Limits(**wanted))
+    outcome = run_program(sandbox, program, limits)
     if not outcome.started:
-        return Verdict(False, error=f"the sandbox did not start ({sandbox.mode})")
+        return Verdict(False, error=f"the sandbox did not start ({sandbox.mode})", timed_out=outcome.timed_out)
     if not outcome.finished or len(outcome.records) != len(steps):
         return Verdict(False, timed_out=outcome.timed_out)
-    return Verdict(all(_accepts(step, record) for step, record in zip(steps, outcome.records, strict=True)))
+    return Verdict(all(_accepts(step, record, known) for step, record in zip(steps, outcome.records, strict=True)))
 
 
-def _accepts(step: Step, record: Any) -> bool:
+def tests_of(data: Mapping[str, Any]) -> Sequence[str]:
+    """The tests; raises ValueError for one text where a list of texts is wanted."""
+    tests = data.get("tests") or data.get("prompt_tests") or ()
+    if isinstance(tests, str) or not all(isinstance(test, str) for test in tests):
+        raise ValueError("the tests must be a list of texts, one assert statement each")
+    return tuple(tests)
+
+
+def count_inside(data: Mapping[str, Any]) -> int:
+    """How many assertions are judged inside the candidate's own process ("in-process"); 0 for tests of no Python."""
+    try:
+        return sum(step.inside for step in steps_of(tests_of(data), _imports(data)))
+    except (SyntaxError, ValueError, RecursionError):
+        return 0
+
+
+def _imports(data: Mapping[str, Any]) -> str:
+    imports = data.get("imports") or ""
+    return imports if isinstance(imports, str) else "\n".join(imports)
+
+
+def limits_of(data: Mapping[str, Any], deadline: float | None) -> Limits:
+    """The limits of one program: the task's own or the usual ones, never above the deadline."""
+    wanted = {name: data[name] for name in ("cpu_seconds", "wall_seconds") if data.get(name)}
+    limits = Limits(**wanted)
+    if deadline is None:
+        return limits
+    return Limits(
+        cpu_seconds=min(limits.cpu_seconds, max(1, math.ceil(deadline))),
+        wall_seconds=min(limits.wall_seconds, deadline),
+    )
+
+
+def expected_values(sandbox: Sandbox, imports: str, sources: Sequence[str], limits: Limits) -> Known:
+    """Source -> value of every expected side that a process without any candidate can evaluate; remembered."""
+    wanted = list(dict.fromkeys(sources))
+    missing = [source for source in wanted if (imports, source) not in _known]
+    modules = [f"import {name}" for name in sorted(MODULES) if any(name in source for source in missing)]
+    while missing:
+        program = Program("", [("value", source) for source in missing], "\n".join([imports, *modules]))
+        outcome = run_program(sandbox, program, limits)
+        if not outcome.started:
+            break
+        done = len(outcome.records)
+        found: list[tuple[Any] | None] = [(decode(record),) for record in outcome.records]
+        with _known_lock:
+            if len(_known) > MAX_KNOWN:
+                _known.clear()
+            _known.update(zip([(imports, source) for source in missing], [*found, None], strict=False))
+        missing = missing[done + 1 :]
+    values = {source: _known.get((imports, source)) for source in wanted}
+    return {source: value[0] for source, value in values.items() if value is not None}
+
+
+def _accepts(step: Step, record: Any, known: Known) -> bool:
     if step.mode == "run":
         return record is None
     try:
-        return bool(step.accept(decode(record)))
+        return bool(step.accept(decode(record), known))
     except Exception:
         return False
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from broadreach.verify import lenient
-from broadreach.verify.answer_tag import answer_key, exact_match, extract_answer_tag
+from broadreach.verify.answer_tag import answer_key, exact_match, extract_answer_tag, f1
 from broadreach.verify.boxed import extract_boxed
 from broadreach.verify.choice import choice_equal, chosen_letter
 from broadreach.verify.code_block import extract_python_block
@@ -34,6 +34,10 @@ class Bench(Protocol):
     def sandbox(self) -> Sandbox:
         """Where model-written programs run."""
 
+    @property
+    def deadline(self) -> float | None:
+        """Seconds a program may take at most; None: its own limits."""
+
 
 @dataclass(frozen=True, slots=True)
 class Family:
@@ -50,6 +54,8 @@ class Family:
     """The vote of a payload in Maj@K; None abstains."""
     settle: Callable[[Bench, str, str, Data], Verdict] | None = None
     """(bench, payload, gold, data) -> verdict by a worker, where `decide` says None."""
+    f1: Callable[[str, str], float] | None = None
+    """(payload, gold) -> token F1, logged beside the verdict."""
     fingerprint: Callable[[Data], Hashable] | None = None
     """What of `data` a settled verdict depends on: with family, gold and payload, the key of the cache."""
 
@@ -71,7 +77,7 @@ def _settle_math(bench: Bench, payload: str, gold: str, data: Data) -> Verdict:
 
 
 def _settle_code(bench: Bench, payload: str, gold: str, data: Data) -> Verdict:
-    return run_tests(bench.sandbox(), payload, data)
+    return run_tests(bench.sandbox(), payload, data, bench.deadline)
 
 
 def _code_fingerprint(data: Data) -> Hashable:
@@ -104,6 +110,7 @@ FAMILIES: dict[str, Family] = {
             lenient=lenient.lenient_answer_tag,
             decide=lambda payload, gold, data: exact_match(payload, gold),
             key=lambda payload, data: answer_key(payload),
+            f1=f1,
         ),
         Family(
             name="countdown",

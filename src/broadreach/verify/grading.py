@@ -93,7 +93,15 @@ def finish(prepared: Prepared, verdict: Verdict) -> Score:
         lenient_correct=verdict.correct,
         error=verdict.error if format_ok else prepared.error,
         timed_out=verdict.timed_out and format_ok,
+        f1=_f1(prepared),
     )
+
+
+def _f1(prepared: Prepared) -> float | None:
+    """The token F1 where the family has one; a format failure has none of the words."""
+    if prepared.family.f1 is None:
+        return None
+    return 0.0 if prepared.payload is None else prepared.family.f1(prepared.payload, prepared.gold)
 
 
 def grade(

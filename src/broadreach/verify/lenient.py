@@ -13,10 +13,11 @@ from broadreach.verify.code_block import PYTHON_NAMES, fenced_blocks
 from broadreach.verify.extraction import THINK_CLOSE
 
 MAX_LINE = 300
-ANSWER_PHRASE = re.compile(r"(?:(?:final\s+)?answer\s*(?:is|are|=|:)|####)\s*:?\s*(\S[^\n]*)", re.IGNORECASE)
+ANSWER_PHRASE = re.compile(r"(?:answer\s*+(?:is|are|=|:)|####)\s*+:?\s*+(\S[^\n]*)", re.IGNORECASE)
 NUMBER = re.compile(r"(?<![\w.])[-−]?\$?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:/\d+)?")
 LETTER = re.compile(r"(?<![A-Za-z'])\(?([A-Z])\)?(?![A-Za-z'])")
-EQUATION = re.compile(r"[-+*/()\d\s×÷]*\d[-+*/()\d\s×÷]*[-+*/×÷][-+*/()\d\s×÷]*")
+ARITHMETIC = re.compile(r"[-+*/()\d\s×÷]+")
+DIGIT = re.compile(r"\d")
 
 
 def _visible(response: str) -> str:
@@ -76,8 +77,7 @@ def lenient_countdown(response: str) -> str | None:
     text = _visible(response)
     found = _tagged(text) or last_box(text).payload
     if found is None:
-        candidates = [match.strip() for match in EQUATION.findall(text)]
-        found = candidates[-1] if candidates else None
+        found = _last_arithmetic(text)
     if found is None:
         return None
     found = (
@@ -85,6 +85,16 @@ def lenient_countdown(response: str) -> str | None:
     )
     sides = [side.strip() for side in found.split("=")]
     return max(sides, key=len)
+
+
+def _last_arithmetic(text: str) -> str | None:
+    """The last run of digits, signs and brackets in which an operator comes after a digit."""
+    found = None
+    for run in map(re.Match.group, ARITHMETIC.finditer(text)):
+        digit = DIGIT.search(run)
+        if digit is not None and max(map(run.rfind, "-+*/×÷")) > digit.start():
+            found = run.strip()
+    return found
 
 
 def lenient_code(response: str) -> str | None:

@@ -20,6 +20,7 @@ from broadreach.verify.units import unit_name, units_conflict
 
 MAX_LIST = 64
 COMMAND = re.compile(r"\\[A-Za-z]+")
+LETTERS = re.compile(r"[A-Za-z]+")
 VARIABLE_LETTERS = frozenset(string.ascii_letters) - {"e", "i"}
 MAX_KEY_BITS = 8_000
 
@@ -111,6 +112,8 @@ def _compare_atoms(gold: Value, answer: Value, options: MathOptions, judge: Judg
     if gold.number is not None and answer.number is not None:
         return numbers_equal(gold.number, answer.number, options)
     kinds = {gold.kind, answer.kind}
+    if kinds == {"word", "expression"} and LETTERS.fullmatch(gold.text + answer.text) is not None:
+        return gold.text.casefold() == answer.text.casefold()
     if kinds & {"word", "infinity", "refused", "alternatives"}:
         return False
     if "based" in kinds:

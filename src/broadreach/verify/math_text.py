@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+
+from broadreach.verify.math_arguments import brace_arguments
+from broadreach.verify.units import SCALES
 
 CHARACTERS = {
     **dict.fromkeys("−–‐‑‒﹣－", "-"),
@@ -58,7 +60,9 @@ SUPERSCRIPTS = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿⁱ]+")
 SUBSCRIPTS = re.compile("[₀₁₂₃₄₅₆₇₈₉₊₋ₙᵢ]+")
 
 FONTS = r"\\(?:text(?:rm|bf|it|normal|sf|tt|up)?|mbox|hbox|math(?:rm|bf|it|sf|tt|normal)|emph|operatorname\*?)"
-SPACING = "q?quad|thinspace|enspace|medspace|displaystyle|textstyle|limits|hfill|phantom"
+SPACING = "q?quad|thinspace|enspace|medspace|displaystyle|textstyle|limits|hfill"
+PHANTOM = re.compile(r"\\[hv]?phantom\s*(?:\{[^{}]*\}|[^\\{}\s])")
+"""What is printed as nothing but space, with its argument; with braces inside it is left, and read by nobody."""
 SPACES = re.compile(rf"(?<!\\)\\[,;:> ]|\\(?:{SPACING})(?![A-Za-z])|~")
 SIZES = re.compile(r"\\(?:left|right|middle|[bB]ig{1,2}[lrm]?)(?![A-Za-z])\s*\.?")
 FUNCTIONS = (
@@ -97,6 +101,10 @@ REWRITES = [
     (FUNCTION_WORD, r"\\\1 "),
 ]
 WHOLE_TEXT = re.compile(r"\\text\s*\{([^{}]*)\}")
+SHORT_WORD = re.compile(r"\s*[A-Za-z]{2,3}\s*")
+"""`\\text{odd}` stays a text, because without it `odd` could be a product."""
+PLAIN_UNIT = re.compile(r"\A([-+]?(?:\\\$)?\d[\d,.]*(?:/\d+)?|\\frac\{\d+\}\{\d+\}) ([a-z]{4,})\Z")
+"""A number and one plain word: `10 apples` is `10\\text{apples}`."""
 SEPARATORS = [
     (re.compile(r"\\text\s*\{\s*OR\s*\}|(?<=[\s\d)}])OR(?=[\s\\])"), r" \\ALT "),
     (re.compile(r"\\text\s*\{\s*,?\s*and\s*,?\s*\}|(?<=[\s\d)}\],])and(?=[\s\\])"), r" \\AND "),
@@ -106,7 +114,6 @@ SEPARATORS = [
 ROOT_SIGN = re.compile(r"√\s*(\d+(?:\.\d+)?|[A-Za-z])")
 NARROWING = re.compile(r"(?<!\\)\\!")
 TOKEN = re.compile(r"\\[A-Za-z]+|\\.|\d+|\s+|.", re.DOTALL)
-ARGUMENTS = {r"\frac": 2, r"\binom": 2, r"\sqrt": 1, "^": 1, "_": 1}
 THOUSANDS = re.compile(r"(?<![\d,.])\d{1,3}(?:,\d{3})+(?![\d,])", re.ASCII)
 
 
@@ -140,16 +147,23 @@ def clean(text: str) -> str:
     text = fold_characters(ROOT_SIGN.sub(r"\\sqrt{\1}", text)).strip().strip("*").strip()
     text = NARROWING.sub("\0", text).replace("{,}", ",")
     text = re.sub(r",\0\s*", ",", text).replace("\0", "")
-    text = SPACES.sub(" ", SIZES.sub(" ", text))
+    text = SPACES.sub(" ", SIZES.sub(" ", PHANTOM.sub(" ", text)))
     text = re.sub(r"(?<!\\)\$|(?<!\\)\\[()\[\]]", " ", text)
+    text = " ".join(text.split())
     for pattern, replacement in REWRITES:
         text = pattern.sub(replacement, text)
-    text = text.strip().rstrip(".,;").strip()
-    while (whole := WHOLE_TEXT.fullmatch(text)) is not None:
+    text = " ".join(text.split()).rstrip(".,;").strip()
+    text = PLAIN_UNIT.sub(_unit_as_text, text)
+    while (whole := WHOLE_TEXT.fullmatch(text)) is not None and SHORT_WORD.fullmatch(whole.group(1)) is None:
         text = whole.group(1).strip().rstrip(".,;").strip()
     for pattern, replacement in SEPARATORS:
         text = pattern.sub(replacement, text)
     return text.strip()
+
+
+def _unit_as_text(match: re.Match[str]) -> str:
+    number, word = match.groups()
+    return match.group() if word in SCALES else rf"{number}\text{{{word}}}"
 
 
 def join_thousands(text: str) -> str:
@@ -173,61 +187,6 @@ def join_thousands(text: str) -> str:
 def tokens_of(text: str) -> list[str]:
     """Commands, escaped characters, digit runs, runs of white space (as one space), single characters."""
     return [" " if token.isspace() else token for token in TOKEN.findall(text)]
-
-
-def closing(tokens: Sequence[str], opening: int, open_token: str, close_token: str) -> int:
-    """Index of the token that closes the one at `opening`, or len(tokens) where none does."""
-    depth = 0
-    for index in range(opening, len(tokens)):
-        if tokens[index] == open_token:
-            depth += 1
-        elif tokens[index] == close_token:
-            depth -= 1
-            if depth == 0:
-                return index
-    return len(tokens)
-
-
-def brace_arguments(tokens: list[str]) -> list[str]:
-    r"""`\frac43`, `\sqrt2`, `x^2` and `sqrt(x)` with braces around every argument."""
-    result: list[str] = []
-    rest = tokens[::-1]
-    while rest:
-        token = rest.pop()
-        result.append(token)
-        if token == r"\sqrt" and _peek(rest) == "[":
-            while rest and result[-1] != "]":
-                result.append(rest.pop())
-        for _ in range(ARGUMENTS.get(token, 0)):
-            following = _peek(rest)
-            if following == "{" or not rest:
-                if following == "{" and token not in "^_":
-                    end = closing(group := rest[::-1], 0, "{", "}")
-                    result += ["{", *brace_arguments(group[1:end]), "}"]
-                    del rest[max(0, len(rest) - end - 1) :]
-                continue
-            result += ["{", *_one_argument(token, rest), "}"]
-    return result
-
-
-def _peek(rest: list[str]) -> str:
-    while rest and rest[-1] == " ":
-        rest.pop()
-    return rest[-1] if rest else ""
-
-
-def _one_argument(command: str, rest: list[str]) -> list[str]:
-    token = rest.pop()
-    if command == r"\sqrt" and token == "(":
-        end = closing(group := [token, *rest[::-1]], 0, "(", ")")
-        del rest[max(0, len(rest) - end) :]
-        return brace_arguments(group[1:end])
-    if command in ("^", "_"):
-        return [token, rest.pop()] if token in "+-" and rest and rest[-1].isdigit() else [token]
-    if token.isdigit() and len(token) > 1:
-        rest.append(token[1:])
-        return [token[0]]
-    return [token]
 
 
 def compact(tokens: list[str]) -> str:

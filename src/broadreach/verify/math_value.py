@@ -30,6 +30,7 @@ OPENING, CLOSING = (
     frozenset({"(", "[", "{", r"\{", r"\lfloor", r"\lceil", r"\langle", r"\begin"}),
     frozenset({")", "]", "}", r"\}", r"\rfloor", r"\rceil", r"\rangle", r"\end"}),
 )
+BRACKETS, PARTNERS = re.compile(r"[{}()\[\]]"), {"}": "{", ")": "(", "]": "["}
 RELATIONS = {"<": ">", ">": "<", r"\le": r"\ge", r"\ge": r"\le", r"\ne": r"\ne"}
 """Each relation and its mirror image."""
 NAME = re.compile(
@@ -38,6 +39,12 @@ NAME = re.compile(
     r"|_\{[^{}]*\}|\([A-Za-z0-9, ]*\)|[A-Za-z{}|' ])+"
 )
 WORDS = re.compile(r"\\text\{[^{}]*[A-Za-z][^{}]*[A-Za-z][^{}]*\}|(?<![A-Za-z\\])[A-Za-z]{4,}|[^\x00-\x7f]")
+_SHORT = """yes no odd all any dne one two six ten red win tie mon tue wed thu fri sat sun
+    jan feb mar apr may jun jul aug sep oct nov dec"""
+SHORT_WORDS = frozenset(_SHORT.split())
+"""Words of three letters or fewer that are no products."""
+TRIGONOMETRIC = re.compile(r"\\(?:sin|cos|tan|cot|sec|csc)(?![A-Za-z])(?!\^\{-1\})")
+DEGREES = re.compile(r"(\d+(?:\.\d+)?)\^\{\\circ\}")
 BASED = re.compile(r"(?:\\text\{)?([A-Za-z]*\d[0-9A-Za-z]*)\}?_\{(?:\\text\{)?(\w+)\}?\}")
 BASE_WORDS = {"two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9"}
 
@@ -71,13 +78,16 @@ def read_value(text: str, thousands: bool = True) -> Value:
 
 
 def nesting(text: str) -> int:
-    """How deep brackets of any kind stand in each other."""
+    """How deep brackets of any kind stand in each other; one that closes nothing opens no room for others."""
+    depths = dict.fromkeys("{([", 0)
     depth = deepest = 0
-    for character in text:
-        if character in "{([":
+    for bracket in BRACKETS.findall(text):
+        if bracket in depths:
+            depths[bracket] += 1
             depth += 1
             deepest = max(deepest, depth)
-        elif character in "})]":
+        elif depths[PARTNERS[bracket]]:
+            depths[PARTNERS[bracket]] -= 1
             depth -= 1
     return deepest
 
@@ -205,6 +215,10 @@ def _read_plus_minus(tokens: list[str], text: str) -> Value | None:
 
 
 def _read_atom(text: str) -> Value:
+    if text.casefold() in SHORT_WORDS:
+        return Value("word", text.casefold())
+    if TRIGONOMETRIC.search(text) is not None:
+        text = DEGREES.sub(r"(\\frac{\1\\pi}{180})", text)
     if (based := BASED.fullmatch(text)) is not None:
         base = BASE_WORDS.get(based.group(2), based.group(2))
         if base.isdigit():

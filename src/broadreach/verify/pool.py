@@ -39,8 +39,9 @@ class Handle:
 class _Bench:
     """What one thread of the pool owns."""
 
-    def __init__(self, limits: SymbolicLimits, allow_unsandboxed: bool) -> None:
+    def __init__(self, limits: SymbolicLimits, deadline: float | None, allow_unsandboxed: bool) -> None:
         self.client = SymbolicClient(limits)
+        self.deadline = deadline
         self._allow_unsandboxed = allow_unsandboxed
 
     def symbolic(self, gold: str, payload: str, options: MathOptions) -> Verdict:
@@ -53,21 +54,24 @@ class _Bench:
 class GradingPool:
     """Grades items of any family on `workers` threads; use it as a context manager.
 
-    `deadline` is the wall time in seconds one symbolic comparison may take, `cpu_seconds` its processor time,
-    `memory` its address space in bytes. Programs have their own limits (`sandbox.Limits`). `allow_unsandboxed` runs
-    programs without isolation where bubblewrap is missing.
+    `deadline` is the wall time in seconds one verdict may take; by default a symbolic comparison has `WALL_SECONDS`
+    and a program its own limits (`sandbox.Limits`, or its data's). `cpu_seconds` is the processor time of a symbolic
+    comparison, `memory` its address space in bytes. `allow_unsandboxed` runs programs without isolation where
+    bubblewrap is missing.
     """
 
     def __init__(
         self,
         workers: int = 2,
-        deadline: float = WALL_SECONDS,
+        deadline: float | None = None,
         memory: int = MEMORY,
         cpu_seconds: float = CPU_SECONDS,
         allow_unsandboxed: bool = False,
     ) -> None:
         self.workers = workers
-        self.limits = SymbolicLimits(min(cpu_seconds, deadline), deadline, memory)
+        self.deadline = deadline
+        wall = WALL_SECONDS if deadline is None else deadline
+        self.limits = SymbolicLimits(min(cpu_seconds, wall), wall, memory)
         self.allow_unsandboxed = allow_unsandboxed
         self.submitted = self.settled = self.errors = self.timeouts = self.cache_hits = 0
         self._reset()
@@ -129,7 +133,7 @@ class GradingPool:
         try:
             bench = getattr(self._local, "bench", None)
             if bench is None:
-                bench = self._local.bench = _Bench(self.limits, self.allow_unsandboxed)
+                bench = self._local.bench = _Bench(self.limits, self.deadline, self.allow_unsandboxed)
                 self._benches.append(bench)
             assert prepared.family.settle is not None
             verdict = prepared.family.settle(bench, payload, prepared.gold, prepared.data)

@@ -16,6 +16,7 @@ MAX_DEPTH = 40
 MAX_FACTORIAL = 4_000
 SCIENTIFIC = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+))[eE]([-+]?\d{1,5})")
 SPACED = re.compile(r"([-+]?)(\d{1,3}(?: \d{3})+)(\.\d+)?")
+REPEATING = re.compile(r"([-+]?)(\d{0,99})\.(\d{0,99})\\(?:overline|bar)(?:\{(\d{1,99})\}|(\d))")
 PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)")
 TOKEN = re.compile(r"\d+\.?\d*|\.\d+|\\[A-Za-z]+|\S|\s+")
 
@@ -41,6 +42,8 @@ def read_rational(text: str) -> Fraction | None:
         return _checked(_decimal(scientific.group(1)) * _power(Fraction(10), int(scientific.group(2))))
     if (spaced := SPACED.fullmatch(text)) is not None:
         return _decimal(spaced.group().replace(" ", ""))
+    if (repeating := REPEATING.fullmatch(text)) is not None:
+        return _repeating(*repeating.groups(default=""))
     if re.search(r"\d", text) is None:
         return None
     tokens = TOKEN.findall(text)
@@ -61,6 +64,14 @@ def _decimal(text: str) -> Fraction:
         value = Fraction(_long_integer(whole + places), _power(Fraction(10), len(places)).numerator)
         return -value if text.startswith("-") else value
     return Fraction(text.rstrip(".") if text.endswith(".") else text)
+
+
+def _repeating(sign: str, whole: str, places: str, period: str, digit: str) -> Fraction:
+    """`0.1\\overline{6}`: the period is worth itself over as many nines."""
+    period = period or digit
+    fixed, repeated = int((whole + places) or "0"), Fraction(int(period), 10 ** len(period) - 1)
+    value = (fixed + repeated) / 10 ** len(places)
+    return -value if sign == "-" else value
 
 
 def _long_integer(digits: str) -> int:

@@ -22,6 +22,8 @@ INSIDE_PREFIX = "/opt/py"
 RUNNER = Path(__file__).with_name("sandbox_runner.py")
 FLAGS = ("-s", "-P", "-S", "-c")
 INSTALL_HINT = "install it (`apt-get install bubblewrap util-linux`), or set allow_unsandboxed = true and say so"
+SHARED_MEMORY = 1024**2
+"""Bytes of /dev/shm inside; `/` and `/dev`, which are memory too, are read-only."""
 UIDS_PER_PROCESS = 64
 FIRST_UID = 1_000_000
 PROBE_SECONDS = 60.0
@@ -85,6 +87,8 @@ class Sandbox:
             *("--setenv", "PYTHONHASHSEED", "0", "--setenv", "PATH", "/usr/bin:/bin", "--setenv", "LANG", "C.UTF-8"),
             *("--proc", "/proc", "--dev", "/dev"),
             *("--perms", "1777", "--size", str(temporary_bytes), "--tmpfs", "/tmp", "--chdir", "/tmp"),
+            *("--perms", "1777", "--size", str(SHARED_MEMORY), "--tmpfs", "/dev/shm"),
+            *("--remount-ro", "/dev", "--remount-ro", "/"),
         ]
         if self.setpriv:
             uid = str(own_uid())

@@ -24,6 +24,7 @@ MAX_LENGTH = 600
 MAX_EXPONENT_DIGITS, MAX_EXPONENT_DEPTH = 4, 2
 MAX_DEPTH = 15
 DIGITS, CONSTANT_DIGITS = 30, 60
+PROOF_DIGITS = 1_000
 SAME_AT_POINT, SAME_CONSTANT = sympy.Float("1e-18"), sympy.Float("1e-40")
 POINTS, ENOUGH = 9, 4
 COUNTS = frozenset("nmkN")
@@ -110,14 +111,26 @@ def _agree(first: sympy.Expr, second: sympy.Expr, options: MathOptions) -> bool 
         if not _close(one, other, SAME_AT_POINT):
             return False
         checked += 1
-    return True if checked >= ENOUGH else None
+    if checked < ENOUGH:
+        return None
+    return not _provably_different(first, second)
+
+
+def _provably_different(first: sympy.Expr, second: sympy.Expr) -> bool:
+    """Whether the difference of two close values is certainly not zero: rounding never makes 1 of `1+e^{-1000}`."""
+    difference = first - second
+    if difference.is_zero is not None or difference.free_symbols:
+        return difference.is_zero is False
+    value = difference.evalf(5, maxn=PROOF_DIGITS)
+    parts = [part for part in value.as_real_imag() if part != 0]
+    return any(isinstance(part, sympy.Float) and part._prec > 1 for part in parts)
 
 
 def _agree_constants(first: sympy.Expr, second: sympy.Expr, options: MathOptions) -> bool | None:
     one, other = _number_at(first, {}, CONSTANT_DIGITS), _number_at(second, {}, CONSTANT_DIGITS)
     if one is None or other is None:
         return None if first.has(sympy.Function) or second.has(sympy.Function) else False
-    if _close(one, other, SAME_CONSTANT):
+    if _close(one, other, SAME_CONSTANT) and not _provably_different(first, second):
         return True
     if (options.rel_tol is None and options.abs_tol is None) or not (one.is_real and other.is_real):
         return False

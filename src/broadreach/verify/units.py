@@ -46,9 +46,19 @@ ALIASES = {
     for name in names.split()
 }
 SHORT = {"m": "m", "g": "g", "s": "second", "h": "hour", "in": "inch", "c": "celsius", "f": "fahrenheit", "l": "litre"}
+_SCALE_WORDS = """
+    hundred hundreds thousand thousands million millions billion billions trillion trillions dozen dozens half halves
+    third thirds quarter quarters fourth fourths fifth fifths sixth sixths seventh sevenths eighth eighths ninth ninths
+    tenth tenths hundredth hundredths thousandth thousandths millionth millionths squared cubed factorial choose times
+    plus minus over modulo pair pairs double twice base
+"""
+SCALES = frozenset(_SCALE_WORDS.split())
+"""Words that change the number before them: never a unit."""
 CURRENCIES = {r"\$": "dollar", "$": "dollar", "€": "euro", r"\euro": "euro", "£": "sterling", r"\pounds": "sterling"}
 CURRENCIES |= {"¥": "yen", "₹": "rupee"}
 
+MAX_FACTORS = 6
+"""Factors of one unit, as in `kg\\cdot m/s^2`; what is longer is no unit."""
 POWER = r"(?:\^\{-?\d\})?"
 PLAIN_WORDS = "|".join(sorted(ALIASES, key=len, reverse=True))
 TRAILING = re.compile(
@@ -67,10 +77,12 @@ def split_unit(text: str) -> tuple[str, str | None]:
         unit = CURRENCIES[leading.group(2)]
         text = leading.group(1) + leading.group(3) + text[leading.end() :]
     parts: list[str] = []
-    while (trailing := TRAILING.search(text)) is not None:
+    while len(parts) < MAX_FACTORS and (trailing := TRAILING.search(text)) is not None:
         rest = text[: trailing.start()]
         joint = rest.rstrip("/").removesuffix(r"\cdot")
         if not joint or joint[-1] in "+-^_{(=<>," or re.search(r"\d|[A-Za-z)}\]]", joint) is None:
+            break
+        if trailing.group().removeprefix(r"\text{").rstrip("}").lower() in SCALES:
             break
         parts.append(("/" if rest.endswith("/") else "") + trailing.group())
         text = joint

@@ -1,0 +1,1 @@
+"""`broadreach analyze ...`: what training changed, read from run folders and Hugging Face directories."""
