@@ -1,4 +1,4 @@
-"""The paper's numbers (arXiv 2608.27351, evaluation/paper/*.csv), to stand beside ours where the recipe is the paper's."""
+"""The paper's numbers (arXiv 2608.27351), to stand beside ours where the recipe is the paper's."""
 
 from __future__ import annotations
 
