@@ -61,9 +61,13 @@ def test_an_interrupted_sweep_stops_its_children_and_goes_on_later(tmp_path):
     long = [*command, *SMALL, "--set", "train.updates=500", "--set", "run.snapshot_every=5"]
     sweep = subprocess.Popen(long, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     runs = [RunFolder(tmp_path / f"sigma={sigma},seed=0") for sigma in ("0.005", "0.01")]
-    wait_for(lambda: all(run.metrics_file.exists() and run.metrics_file.read_text().count("\n") > 1 for run in runs))
-    sweep.send_signal(signal.SIGINT)
-    _, errors = sweep.communicate(timeout=60)
+    try:
+        wait_for(
+            lambda: all(run.metrics_file.exists() and run.metrics_file.read_text().count("\n") > 1 for run in runs)
+        )
+    finally:
+        sweep.send_signal(signal.SIGINT)
+        _, errors = sweep.communicate(timeout=60)
     assert sweep.returncode == 130 and "Traceback" not in errors
     done = [run.metrics_file.read_text().count("\n") for run in runs]
     for run in runs:

@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import os
 import random
 import sys
 from pathlib import Path
@@ -38,6 +39,9 @@ def launch():
     """Run a training process from a fork server that has imported everything: a child starts in milliseconds."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["crash_child"])
+    patch = pytest.MonkeyPatch()
+    # the fork server of Python 3.11 does not get our sys.path, and would silently preload nothing
+    patch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
 
     def start(settings, folder, how=None, *arguments):
         process = context.Process(target=crash_child.run, args=([*settings, f"run.dir={folder}"], how, *arguments))
@@ -46,7 +50,8 @@ def launch():
         assert process.exitcode is not None, "the child hangs"
         return process.exitcode
 
-    return start
+    yield start
+    patch.undo()
 
 
 def undisturbed_run(launch, settings, folder):
