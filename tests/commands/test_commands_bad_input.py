@@ -136,7 +136,7 @@ def test_edited_ledger_is_refused(refused, finished):
 
 def test_resume_with_changed_settings_lists_them(refused, finished):
     line = refused("train", "demo", "--run", finished, *sets(*SMALL, "es.sigma=0.5"))
-    assert "es.sigma: 0.005 -> 0.5" in line
+    assert "es.sigma: 0.02 -> 0.5" in line
 
 
 def test_changed_base_model_is_refused(broadreach, refused, tmp_path, nano_copy):

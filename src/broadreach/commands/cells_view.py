@@ -24,6 +24,7 @@ class CellsView:
         self.bar = Progress(*columns, TextColumn("{task.fields[facts]}"), console=console)
         self.tasks: dict[str, Any] = {}
         self.phases: dict[str, str] = {}
+        self.warned: set[str] = set()
 
     def __enter__(self) -> CellsView:
         if self.console.is_terminal:
@@ -48,7 +49,8 @@ class CellsView:
                 self._say(f"{cell.name}: update {event['step']}  {facts}")
         elif kind == "problems":
             self.bar.update(task, completed=event["done"], total=event["total"], facts="")
-        elif kind == "warning":
+        elif kind == "warning" and event["text"] not in self.warned:
+            self.warned.add(event["text"])
             self._say(f"[yellow]![/] {cell.name}: {_plain(event['text'])}")
 
     def ended(self, cell: Cell, failure: str | None) -> None:

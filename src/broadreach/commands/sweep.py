@@ -31,9 +31,9 @@ def sweep(
     with CellsView(console, len(cells)) as view:
         failures = run_cells(cells, max(1, jobs), plan.folder / "logs", view)
     found = rows(plan)
-    table = Table(*(found[0] if found else ()))
+    table = Table(*(found[0] if found else ()), box=None)
     for row in sorted(found, key=lambda one: -one["pass_at_1"]):
         table.add_row(*map(str, row.values()))
-    console.print(table)
+    console.print(table, width=None if console.is_terminal else 200)
     console.print(f"all rows: {write_rows(plan)}")
     tell_failures(console, failures, plan.folder)
