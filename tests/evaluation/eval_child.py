@@ -1,16 +1,17 @@
 """An evaluation that kills itself: imported by a fork server, so that a child starts in milliseconds."""
 
-import os
-import signal
-import threading
+import sys
+from pathlib import Path
 
 import transformers.models.llama.modeling_llama
 import transformers.models.llama.tokenization_llama  # noqa: F401  (children fork with the model's code loaded)
 
 from broadreach.commands.evaluation import BaselineSettings, evaluate
-from broadreach.engines import decode
 from broadreach.evaluation import baselines, entropy_file, store  # noqa: F401
 from broadreach.tasks.nano import NANO_TASKS
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from kills import kill_after, kill_inside_generation, kill_self  # noqa: F401  (run by name)
 
 NANO_TASKS["nano-choice"]().problems("test")  # drawn once, for all children
 
@@ -25,16 +26,6 @@ SETTINGS = [
 ]
 
 
-def kill_self():
-    """As abrupt as it gets: no handler, no flush, no finally."""
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def kill_after(seconds):
-    """At an instant that has nothing to do with what the process is doing."""
-    threading.Timer(seconds, kill_self).start()
-
-
 def kill_inside_store(count, share):
     """Die with `share` of the `count`-th block (a header or a problem) on the disk."""
     calls = iter(range(1, 10**6))
@@ -47,19 +38,6 @@ def kill_inside_store(count, share):
         original(self, block)
 
     store.SampleStore._write = write
-
-
-def kill_inside_generation(count):
-    """Die in the middle of decoding."""
-    calls = iter(range(1, 10**6))
-    original = decode.sample_tokens
-
-    def sample_tokens(*arguments):
-        if next(calls) == count:
-            kill_self()
-        return original(*arguments)
-
-    decode.sample_tokens = sample_tokens
 
 
 def kill_inside_entropy(count):

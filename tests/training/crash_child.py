@@ -1,27 +1,19 @@
 """A training process that kills itself: imported by a fork server, so that a child starts in milliseconds."""
 
 import os
-import signal
-import threading
+import sys
+from pathlib import Path
 
 import transformers.models.llama.modeling_llama
 import transformers.models.llama.tokenization_llama  # noqa: F401  (children fork with the model's code loaded)
 
 from broadreach.config import load_config
-from broadreach.engines import decode
 from broadreach.runs import checkpoint, ledger
 from broadreach.training.es import train
 from broadreach.training.reporter import Silent
 
-
-def kill_self():
-    """As abrupt as it gets: no handler, no flush, no finally."""
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def kill_after(seconds):
-    """At a random instant: mostly inside generation, sometimes inside an update or a write."""
-    threading.Timer(seconds, kill_self).start()
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from kills import kill_after, kill_inside_generation, kill_self  # noqa: F401  (run by name)
 
 
 def kill_inside_ledger_write(count, share):
@@ -38,19 +30,6 @@ def kill_inside_ledger_write(count, share):
         kill_self()
 
     ledger.Ledger._append = append
-
-
-def kill_inside_generation(count):
-    """Die in the middle of decoding, with a member's weights served."""
-    calls = iter(range(1, 10**6))
-    original = decode.sample_tokens
-
-    def sample_tokens(*arguments):
-        if next(calls) == count:
-            kill_self()
-        return original(*arguments)
-
-    decode.sample_tokens = sample_tokens
 
 
 def kill_inside_snapshot(count):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from broadreach.runs.files import explained_disk_errors, sync
+from broadreach.runs.files import explained_disk_errors, lock_or_refuse, sync
 from broadreach.types import UserError
 
 
@@ -30,11 +29,7 @@ class UnitStore:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file = open(self.path, "a+b")
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self.__exit__()
-            raise UserError(f"{self.path} is being written by another process; wait for it, or stop it") from None
-        try:
+            lock_or_refuse(self._file, self.path)
             self._read(self._file)
         except BaseException:
             self.__exit__()

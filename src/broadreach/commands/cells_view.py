@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from broadreach.commands.progress import plain
 from broadreach.experiments.cells import Cell, Job
 
 
@@ -51,14 +52,14 @@ class CellsView:
             self.bar.update(task, completed=event["done"], total=event["total"], facts="")
         elif kind == "warning" and event["text"] not in self.warned:
             self.warned.add(event["text"])
-            self._say(f"[yellow]![/] {cell.name}: {_plain(event['text'])}")
+            self._say(f"[yellow]![/] {cell.name}: {plain(event['text'])}")
 
     def ended(self, cell: Cell, failure: str | None) -> None:
         """Say how a cell ended."""
         self.done += 1
         if cell.name in self.tasks:
             self.bar.remove_task(self.tasks.pop(cell.name))
-        ending = "done" if failure is None else f"[red]{_plain(failure)}[/]"
+        ending = "done" if failure is None else f"[red]{plain(failure)}[/]"
         self._say(f"{cell.name}: {ending}  ({self.done} of {self.total})")
 
     def _phase(self, name: str, phase: str) -> None:
@@ -73,7 +74,3 @@ class CellsView:
     def _say(self, text: str) -> None:
         minutes, seconds = divmod(int(time.monotonic() - self.began), 60)
         self.console.print(f"{minutes:3d}:{seconds:02d}  {text}")
-
-
-def _plain(text: str) -> str:
-    return text.replace("[", "\\[")

@@ -6,8 +6,6 @@ from typing import Annotated
 
 import typer
 
-from broadreach.types import UserError
-
 
 def compare(
     runs: Annotated[
@@ -20,33 +18,24 @@ def compare(
     """Write OUT/index.html: verdicts, tables, figures and a problem explorer; it opens offline."""
     from rich.console import Console
 
+    from broadreach.commands.lists import whole_numbers
+    from broadreach.commands.progress import plain
     from broadreach.report.comparison_page import write_comparison
 
     console = Console(highlight=False, soft_wrap=True)
     with console.status("reading") as status:
 
         def say(text: str) -> None:
-            plain = text.replace("[", "\\[")
             if console.is_terminal:
-                status.update(plain)
+                status.update(plain(text))
             else:
-                console.print(plain)
+                console.print(plain(text))
 
-        written = write_comparison(runs, out, ks=_numbers(k), progress=say)
+        written = write_comparison(runs, out, ks=whole_numbers(k, "--k"), progress=say)
     for claim in written.claims:
-        console.print(f"{claim.number:3} {claim.verdict:17} {claim.statement}".replace("[", "\\["))
+        console.print(plain(f"{claim.number:3} {claim.verdict:17} {claim.statement}"))
     print(f"report: {written.page}")
     if show:
         import webbrowser
 
         webbrowser.open(written.page.resolve().as_uri())
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    try:
-        found = tuple(int(part) for part in text.split(","))
-    except ValueError:
-        found = ()
-    if not found or min(found) < 1:
-        raise UserError(f"--k {text}: give whole numbers of 1 or more, for example --k 1,16,32")
-    return found

@@ -52,7 +52,7 @@ def evaluate(
     from broadreach.commands.evaluation import evaluate as on_task
     from broadreach.commands.evaluation import evaluate_suite
     from broadreach.commands.evaluation_text import result_lines, suite_lines
-    from broadreach.commands.progress import problem_bar, say_json
+    from broadreach.commands.progress import plain, problem_bar, say_json
 
     chosen = {
         "eval.split": split,
@@ -83,20 +83,18 @@ def evaluate(
         if as_json:
             say_json({"event": "warning" if line.startswith("! ") else "note", "text": line.removeprefix("! ")})
             continue
-        text = line.replace("[", "\\[")
+        text = plain(line)
         console.print(f"[yellow]![/]{text[1:]}" if text.startswith("! ") else text)
 
 
 def _baselines(asked: bool, temperatures: str | None, noise_sigma: float | None) -> BaselineSettings | None:
     from broadreach.commands.evaluation import BaselineSettings
+    from broadreach.commands.lists import numbers
     from broadreach.evaluation.baselines import TEMPERATURES
 
     if not asked:
         if temperatures is not None or noise_sigma is not None:
             raise UserError("--temperatures and --noise-sigma belong to --baselines: add it")
         return None
-    try:
-        values = TEMPERATURES if temperatures is None else tuple(float(part) for part in temperatures.split(","))
-    except ValueError:
-        raise UserError(f"--temperatures {temperatures}: give numbers with commas between, like 0.3,1.0") from None
+    values = TEMPERATURES if temperatures is None else numbers(temperatures, "--temperatures")
     return BaselineSettings(values, noise_sigma)

@@ -70,7 +70,7 @@ class QuietReporter:
 
     def warn(self, text: str) -> None:
         """Print it."""
-        self.console.print(f"[yellow]![/] {_plain(text)}")
+        self.console.print(f"[yellow]![/] {plain(text)}")
 
     def start(self, done: int, total: int, responses_per_update: int) -> None:
         """Ignore."""
@@ -87,7 +87,7 @@ class LineReporter(QuietReporter):
 
     def note(self, text: str) -> None:
         """Print it."""
-        self.console.print(_plain(text))
+        self.console.print(plain(text))
 
     def start(self, done: int, total: int, responses_per_update: int) -> None:
         """Remember the total for the line's heading and the time left."""
@@ -159,7 +159,8 @@ def say_json(event: Mapping[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
+    """Text in which the terminal's markup means nothing."""
     return text.replace("[", "\\[")
 
 

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from broadreach.types import UserError
-
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -29,6 +27,7 @@ def study(
     from rich.console import Console
 
     from broadreach.commands.cells_view import CellsView
+    from broadreach.commands.lists import whole_numbers
     from broadreach.experiments.cells import run_cells
     from broadreach.experiments.study import StudyPlan, sentence, study_cells
 
@@ -38,7 +37,7 @@ def study(
         settings=tuple(settings),
         overrides=tuple(overrides or ()),
         methods=names,
-        seeds=seed_list(seeds),
+        seeds=whole_numbers(seeds, "--seeds", 0),
         match=match,  # type: ignore[arg-type]
         suite=suite,
         baselines=baselines,
@@ -54,21 +53,12 @@ def study(
     compare([str(run) for run in plan.runs()], out=str(plan.folder / "report"))
 
 
-def seed_list(text: str) -> tuple[int, ...]:
-    """`0,1,2` as numbers; UserError otherwise."""
-    try:
-        found = tuple(int(part) for part in text.split(","))
-    except ValueError:
-        raise UserError(f"--seeds {text}: write whole numbers separated by commas, for example 0,1,2") from None
-    if min(found) < 0:
-        raise UserError(f"--seeds {text}: seeds are 0 or more")
-    return found
-
-
 def tell_failures(console: Console, failures: Mapping[str, str], folder: Path) -> None:
     """List what failed and stop with exit code 1; nothing when all went well."""
+    from broadreach.commands.progress import plain
+
     for name, failure in failures.items():
-        console.print(f"[red]{name}[/] {failure}   (log: {folder}/logs/{name}.txt)".replace("[e", "\\[e"))
+        console.print(f"[red]{plain(name)}[/] {plain(failure)}   (log: {plain(str(folder))}/logs/{plain(name)}.txt)")
     if failures:
         console.print("The same command goes on where they stopped.")
         raise typer.Exit(1)

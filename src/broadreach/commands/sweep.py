@@ -21,12 +21,15 @@ def sweep(
     from rich.table import Table
 
     from broadreach.commands.cells_view import CellsView
-    from broadreach.commands.study import seed_list, tell_failures
+    from broadreach.commands.lists import whole_numbers
+    from broadreach.commands.study import tell_failures
     from broadreach.experiments.cells import run_cells
     from broadreach.experiments.sweep import SweepPlan, parse_grid, rows, sweep_cells, write_rows
 
     console = Console(highlight=False, soft_wrap=True)
-    plan = SweepPlan(tuple(settings), tuple(overrides or ()), parse_grid(grid), seed_list(seeds), Path(out))
+    plan = SweepPlan(
+        tuple(settings), tuple(overrides or ()), parse_grid(grid), whole_numbers(seeds, "--seeds", 0), Path(out)
+    )
     cells = sweep_cells(plan)
     with CellsView(console, len(cells)) as view:
         failures = run_cells(cells, max(1, jobs), plan.folder / "logs", view)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -12,7 +11,7 @@ from typing import IO, Any, cast
 
 import xxhash
 
-from broadreach.runs.files import write_atomically
+from broadreach.runs.files import lock_or_refuse, write_atomically
 from broadreach.types import FinishReason, Problem, Response, Score, UserError
 
 VERSION = 1
@@ -127,7 +126,7 @@ class SampleStore:
         except OSError as error:
             raise UserError(f"{self.path}: cannot be written ({error.strerror}); choose another folder") from None
         try:
-            self._lock(self._file)
+            lock_or_refuse(self._file, self.path)
             self._recover(self._file)
         except BaseException:
             self.__exit__()
@@ -161,12 +160,6 @@ class SampleStore:
                 f"{self.path}: writing failed ({error.strerror}); free space and run the same command again, "
                 f"it continues after {self.done} of {self.header.problems} problems"
             ) from None
-
-    def _lock(self, file: IO[bytes]) -> None:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise UserError(f"{self.path} is being written by another process; wait for it, or stop it") from None
 
     def _recover(self, file: IO[bytes]) -> None:
         """Keep the header and the whole problems, truncate the rest (what a kill left), count what is done."""

@@ -10,6 +10,7 @@ from typing import Literal, get_args
 from broadreach.config import Config
 from broadreach.experiments.catalogue import resolve
 from broadreach.experiments.cells import Cell, Job
+from broadreach.runs.budget import MEANING
 from broadreach.training.setup import prepare
 from broadreach.training.stages import responses_per_update
 from broadreach.types import UserError
@@ -77,11 +78,8 @@ def cell_name(method: str) -> str:
 
 def sentence(plan: StudyPlan) -> str:
     """What is matched, in words."""
-    meaning = {
-        "updates": "every method makes equally many updates, as in the paper (an ES update scores more responses)",
-        "responses": "every method scores equally many responses",
-    }[plan.match]
-    return f"{len(plan.methods)} methods, seeds {', '.join(map(str, plan.seeds))}; {meaning}"
+    seeds = ", ".join(map(str, plan.seeds))
+    return f"{len(plan.methods)} methods, seeds {seeds}; matched by {plan.match} ({MEANING[plan.match]})"
 
 
 def _check(plan: StudyPlan) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-import csv
 import hashlib
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +23,7 @@ from broadreach.report.comparison_stats import Statistics
 from broadreach.report.comparison_style import styles
 from broadreach.report.comparison_words import introduction, reproduce, run_rows, setting_rows, title
 from broadreach.report.explorer import TEXT_BYTES, build_explorer
+from broadreach.report.files import csv_link, csv_text
 from broadreach.report.paper_numbers import published
 from broadreach.report.svg import Figure, save_pdf, to_csv, to_svg
 from broadreach.runs.files import explained_disk_errors, write_atomically
@@ -76,7 +75,7 @@ def write_comparison(
             (out / "figures" / f"{figure.name}.csv").write_text(to_csv(figure), encoding="utf-8")
         context = _context(data, stats, claims, figures, text_bytes, say)
         for name, rows in context.pop("files").items():
-            (out / "tables" / f"{name}.csv").write_text(_csv(rows), encoding="utf-8")
+            (out / "tables" / f"{name}.csv").write_text(csv_text(rows), encoding="utf-8")
         write_atomically(out / "index.html", render(context))
     return Written(out / "index.html", tuple(claims))
 
@@ -134,8 +133,8 @@ def _context(
         "claims": claims,
         "multiplicity": multiplicity(claims),
         "notes": [*data.notes, *baseline_notes],
-        "tables": [(table, _download(tables.table_csv(table))) for table in shown],
-        "figures": [(figure, Markup(to_svg(figure)), _link(to_csv(figure))) for figure in figures],
+        "tables": [(table, csv_link(csv_text(tables.table_csv(table)))) for table in shown],
+        "figures": [(figure, Markup(to_svg(figure)), csv_link(to_csv(figure))) for figure in figures],
         "methods": methods,
         "budget": budget,
         "matches": budget_matches(data),
@@ -159,17 +158,3 @@ def _problem_rows(data: Comparison) -> list[list[Any]]:
         ids = task.base.table.problem_ids
         rows += [[task.name, name, data.samples, *found] for name, *found in zip(ids, *counts, strict=True)]
     return rows
-
-
-def _download(rows: Sequence[Sequence[Any]]) -> str:
-    return _link(_csv(rows))
-
-
-def _link(text: str) -> str:
-    return "data:text/csv;base64," + base64.b64encode(text.encode()).decode()
-
-
-def _csv(rows: Sequence[Sequence[Any]]) -> str:
-    buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\n").writerows(rows)
-    return buffer.getvalue()

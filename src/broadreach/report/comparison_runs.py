@@ -14,6 +14,7 @@ import xxhash
 from broadreach.evaluation.store import SampleRow
 from broadreach.evaluation.summary import Json
 from broadreach.evaluation.table import SampleTable, load, whole_problems
+from broadreach.report.files import object_in, text_of
 from broadreach.types import UserError
 
 NOT_TASKS = ("curve", "baselines", "base", "final", "latest", "greedy")
@@ -90,7 +91,7 @@ def read_record(path: str | Path, progress: Any = None, tables: dict[str, Sample
     config = _config(folder)
     stages = config.get("train", {}).get("stages") or []
     method = "->".join(str(stage["method"]) for stage in stages) or str(config.get("train", {}).get("method", "es"))
-    suite = _object(folder / "eval" / "suite.json")
+    suite = object_in(text_of(folder / "eval" / "suite.json"))
     done = (folder / "DONE").exists()
     base: dict[str, ModelStore] = {}
     after: dict[str, ModelStore] = {}
@@ -107,9 +108,9 @@ def read_record(path: str | Path, progress: Any = None, tables: dict[str, Sample
         method=method,
         seed=int(config.get("seed", 0)),
         config=config,
-        environment=_object(folder / "environment.json"),
+        environment=object_in(text_of(folder / "environment.json")),
         metrics=read_lines(folder / "metrics.jsonl") or _stage_lines(folder, len(stages)),
-        budget=_object(folder / "budget.json"),
+        budget=object_in(text_of(folder / "budget.json")),
         curve=read_lines(folder / "curve.jsonl"),
         done=done,
         base=base,
@@ -135,13 +136,13 @@ def read_store(path: Path, tables: dict[str, SampleTable]) -> ModelStore:
     greedy = path.parent / "greedy" / "samples.jsonl"
     single = load(greedy) if greedy.exists() else None
     whole = single if single is not None and single.problem_ids == table.problem_ids else None
-    return ModelStore(path, table, _object(path.parent / "entropy.json"), whole)
+    return ModelStore(path, table, object_in(text_of(path.parent / "entropy.json")), whole)
 
 
 def read_lines(path: Path) -> list[Json]:
     """The whole lines of a JSONL file; empty where there is none."""
     found: list[Json] = []
-    for line in _text(path).split("\n"):
+    for line in (text_of(path) or "").split("\n"):
         try:
             value = json.loads(line) if line else None
         except ValueError:
@@ -152,7 +153,7 @@ def read_lines(path: Path) -> list[Json]:
 
 
 def _config(folder: Path) -> Json:
-    text = _text(folder / "config.toml")
+    text = text_of(folder / "config.toml")
     if not text:
         raise UserError(f"{folder} is not a run folder (no config.toml in it); `broadreach runs` lists the runs")
     try:
@@ -198,25 +199,6 @@ def _stage_lines(folder: Path, stages: int) -> list[Json]:
             start = len(lines)
             lines += [{**row, "step": int(row["step"]) + start, "stage": number} for row in read_lines(path)]
     return lines
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return ""
-    except NotADirectoryError:
-        return ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} cannot be read ({error}); restore it from a copy") from None
-
-
-def _object(path: Path) -> Json:
-    try:
-        value = json.loads(_text(path) or "{}")
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 def differing_settings(a: RunRecord, b: RunRecord) -> Mapping[str, tuple[Any, Any]]:

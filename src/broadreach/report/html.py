@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from markupsafe import Markup
 
 from broadreach.report import summary, tables
 from broadreach.report.figures import all_figures
+from broadreach.report.files import csv_link
 from broadreach.report.problems import problem_rows
 from broadreach.report.run_data import RunData, read_run
 from broadreach.report.svg import Figure, save_pdf, to_csv, to_svg
@@ -60,14 +60,14 @@ def _context(run: RunData, figures: list[Figure]) -> dict[str, Any]:
         "tiles": summary.tiles(run),
         "paragraphs": summary.paragraphs(run),
         "notes": summary.notes(run),
-        "figures": [(figure, Markup(to_svg(figure)), _download(to_csv(figure))) for figure in figures],
+        "figures": [(figure, Markup(to_svg(figure)), csv_link(to_csv(figure))) for figure in figures],
         "measures": tables.measures(own) if own else [],
-        "measures_csv": _download(tables.measure_csv(own)) if own else "",
+        "measures_csv": csv_link(tables.measure_csv(own)) if own else "",
         "held_out": [(pair, tables.measures(pair)) for pair in run.held_out],
         "settings": tables.settings(run),
         "budget": tables.budget(run),
         "problems": problem_rows(own) if own else [],
-        "problems_csv": _download(tables.problem_csv(own)) if own else "",
+        "problems_csv": csv_link(tables.problem_csv(own)) if own else "",
         "made_with": tables.made_with(run),
         "started": str(run.environment.get("started") or "")[:10],
         "commands": _commands(run),
@@ -106,7 +106,3 @@ def _table_files(run: RunData) -> dict[str, str]:
             files[f"{pair.task.replace('/', '-')}-measures.csv"] = tables.measure_csv(pair)
             files[f"{pair.task.replace('/', '-')}-problems.csv"] = tables.problem_csv(pair)
     return files
-
-
-def _download(text: str) -> str:
-    return "data:text/csv;base64," + base64.b64encode(text.encode()).decode()

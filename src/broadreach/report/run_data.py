@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import tomllib
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from typing import Any
 
 from broadreach.evaluation.summary import Json, compare, summarise
 from broadreach.evaluation.table import SampleTable, load
+from broadreach.report.files import object_in, text_of
 from broadreach.runs.ledger import read_ledger
 from broadreach.types import UserError
 
@@ -65,14 +65,14 @@ def read_run(path: str | Path) -> RunData:
     """
     folder = Path(path)
     warnings: list[str] = []
-    config_text = _text(folder / "config.toml")
+    config_text = text_of(folder / "config.toml")
     if config_text is None:
         raise UserError(f"{folder} is not a run folder (no config.toml in it); `broadreach runs` lists the runs")
     try:
         config = tomllib.loads(config_text)
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"{folder / 'config.toml'} is not valid TOML: {error}; restore it from a copy") from None
-    environment = _object(_text(folder / "environment.json"))
+    environment = object_in(text_of(folder / "environment.json"))
     own, held_out = _evaluations(folder, warnings)
     return RunData(
         path=folder,
@@ -89,9 +89,9 @@ def read_run(path: str | Path) -> RunData:
 
 
 def _metrics(path: Path, warnings: list[str]) -> Iterator[Json]:
-    lines = (_text(path) or "").split("\n")
+    lines = (text_of(path) or "").split("\n")
     for number, line in enumerate(lines, start=1):
-        row = _object(line)
+        row = object_in(line)
         if "step" in row:
             yield row
         elif line and number < len(lines):
@@ -148,20 +148,3 @@ def _random_walk(path: Path, environment: Json, warnings: list[str]) -> list[flo
             variance = (1 - update.anchor_decay) ** 2 * variance + step
         walk.append(math.sqrt(parameters * variance) / norm)
     return walk
-
-
-def _text(path: Path) -> str | None:
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} cannot be read ({error}); restore it from a copy") from None
-
-
-def _object(text: str | None) -> Json:
-    try:
-        value = json.loads(text) if text else {}
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from broadreach.evaluation.summary import Json
+from broadreach.report.files import csv_text
 from broadreach.report.run_data import Pair, RunData
 from broadreach.report.words import (
     Verdict,
@@ -187,11 +186,7 @@ def measure_csv(pair: Pair) -> str:
 
 def to_csv(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """CSV text with a header row."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return buffer.getvalue()
+    return csv_text([header, *rows])
 
 
 def _parts(entries: Sequence[Json]) -> list[float]:

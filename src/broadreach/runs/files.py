@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import re
 from collections.abc import Iterator
@@ -42,6 +43,14 @@ def write_atomically(path: Path, text: str) -> None:
             sync(file)
         os.replace(aside, path)
         sync_folder(path.parent)
+
+
+def lock_or_refuse(file: IO[Any], path: Path) -> None:
+    """Hold an open file until it is closed; UserError when another process writes it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise UserError(f"{path} is being written by another process; wait for it, or stop it") from None
 
 
 def sync(file: IO[Any]) -> None:

@@ -42,7 +42,8 @@ def diversity(
     from pathlib import Path
 
     from broadreach.commands.analyze.diversity_run import DiversityOptions, measure_step, open_run
-    from broadreach.commands.analyze.output import numbers, write_analysis
+    from broadreach.commands.analyze.output import write_analysis
+    from broadreach.commands.lists import whole_numbers
 
     ks = _ks(k, centre_samples)
     sizes = (members, samples, problems, split, sigma, temperature, centre_samples)
@@ -50,7 +51,7 @@ def diversity(
     opened = open_run(run, options)
     if step is not None and steps is not None:
         raise UserError("give --step or --steps, not both")
-    wanted = [int(value) for value in numbers(steps, "--steps")] if steps else [opened.last if step is None else step]
+    wanted = list(whole_numbers(steps, "--steps", 0)) if steps else [opened.last if step is None else step]
     for at in wanted:
         if not 0 <= at <= opened.last:
             raise UserError(f"run {run} has updates 0 (the base) to {opened.last}: there is no update {at}")
@@ -69,11 +70,9 @@ def diversity(
 
 
 def _ks(text: str, centre_samples: int) -> tuple[int, ...]:
-    from broadreach.commands.analyze.output import numbers
+    from broadreach.commands.lists import whole_numbers
 
-    ks = tuple(int(value) for value in numbers(text, "--k"))
-    if not ks or min(ks) < 1:
-        raise UserError(f"--k {text}: give whole numbers from 1, for example 1,4,16")
+    ks = whole_numbers(text, "--k")
     if max(ks) > centre_samples:
         raise UserError(
             f"--k {max(ks)} needs as many responses of the centre: give --centre-samples {max(ks)}, or lower --k"

@@ -16,7 +16,7 @@ from broadreach.analysis.diversity_step import StepPlan, StepRollouts, batch_wei
 from broadreach.analysis.diversity_store import UnitStore
 from broadreach.analysis.diversity_values import Value
 from broadreach.analysis.policy_divergence_model import MemberModel
-from broadreach.commands.analyze.diversity_progress import counting
+from broadreach.commands.analyze.progress import counting
 from broadreach.config import Config
 from broadreach.engines.base import Engine
 from broadreach.engines.select import build_engine

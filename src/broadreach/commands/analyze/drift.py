@@ -32,9 +32,10 @@ def drift(
     """Relative L2 (15), update sparsity (16), histogram and largest changes, by tensor, kind and layer."""
     from broadreach.analysis.drift import drift as measure
     from broadreach.analysis.drift_check import check_taus
-    from broadreach.commands.analyze.output import numbers, write_analysis
+    from broadreach.commands.analyze.output import write_analysis
     from broadreach.commands.analyze.progress import watch
     from broadreach.commands.analyze.weights import base_model, default_out, open_model
+    from broadreach.commands.lists import numbers
     from broadreach.types import UserError
 
     chosen = numbers(taus, "--taus")

@@ -58,7 +58,8 @@ def estimator(
     from broadreach.analysis.estimator_measure import Protocol
     from broadreach.analysis.estimator_published import published
     from broadreach.commands.analyze.estimator_run import measure, open_model
-    from broadreach.commands.analyze.output import numbers, write_analysis
+    from broadreach.commands.analyze.output import write_analysis
+    from broadreach.commands.lists import numbers
 
     chosen = {"prompts": prompts, "seeds": seeds, "rollouts": rollouts, "targets": targets, "directions": directions}
     sizes = Protocol(8, 4, 4, 16, 2) if quick else Protocol()

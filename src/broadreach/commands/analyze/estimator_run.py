@@ -20,7 +20,7 @@ from broadreach.analysis.estimator_measure import (
 )
 from broadreach.analysis.estimator_moments import Couplings
 from broadreach.analysis.estimator_objectives import group_advantages
-from broadreach.commands.analyze.diversity_progress import counting
+from broadreach.commands.analyze.progress import counting
 from broadreach.config import Config, load_config
 from broadreach.engines.select import build_engine
 from broadreach.evaluation.evaluate import Evaluator, prepare_evaluation

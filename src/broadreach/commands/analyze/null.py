@@ -51,14 +51,14 @@ def null(
     from broadreach.analysis.drift import TAUS
     from broadreach.analysis.null_paper import paper_run
     from broadreach.commands.analyze.null_run import NullOptions, run_null
-    from broadreach.commands.analyze.output import numbers
+    from broadreach.commands.lists import numbers, whole_numbers
 
     published = paper_run(paper) if paper is not None else None
     options = NullOptions(
         step=step,
         steps=steps,
         members=members,
-        engines=tuple(int(value) for value in numbers(engines, "--engines")),
+        engines=whole_numbers(engines, "--engines"),
         sigma=sigma,
         alpha=alpha,
         precisions=None if precision is None else tuple(part.strip() for part in precision.split(",")),

@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from broadreach.types import UserError
-
 Row = Mapping[str, Any]
 WIDTH = 180
 """Tables are not squeezed below this: a narrow terminal wraps whole lines."""
@@ -37,14 +35,6 @@ def write_analysis(out: Path, name: str, values: Mapping[str, Any], rows: Sequen
     writer.writerows({key: _plain(value) for key, value in row.items()} for row in rows)
     write_atomically(out / f"{name}.csv", text.getvalue())
     return out / f"{name}.json", out / f"{name}.csv"
-
-
-def numbers(text: str, option: str) -> tuple[float, ...]:
-    """`0.1,0.2` as numbers; UserError that names the option."""
-    try:
-        return tuple(float(part) for part in text.split(",") if part.strip())
-    except ValueError:
-        raise UserError(f"{option} {text}: give numbers with commas between, like 0.001,0.002") from None
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

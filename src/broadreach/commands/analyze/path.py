@@ -38,13 +38,13 @@ def path(
     """
     from broadreach.analysis.path import check_points
     from broadreach.commands.analyze.ask import AskOptions
-    from broadreach.commands.analyze.output import numbers
+    from broadreach.commands.lists import numbers, whole_numbers
 
     chosen = numbers(points, "--points")
     check_points(chosen)
     if other is None and other_step is not None:
         raise UserError("--other-step needs --other")
-    ks = tuple(int(value) for value in numbers(k, "--k"))
+    ks = whole_numbers(k, "--k") if k else ()
     options = AskOptions(task, split, samples, problems, temperature, ks, tuple(overrides or ()))
     _run((run, other), (step, other_step), chosen, options, out)
 

@@ -34,8 +34,9 @@ def probe(
     from pathlib import Path
 
     from broadreach.analysis.probe import advise, floor_words
-    from broadreach.commands.analyze.output import numbers, write_analysis
+    from broadreach.commands.analyze.output import write_analysis
     from broadreach.commands.analyze.probe_run import measure_probe
+    from broadreach.commands.lists import numbers
     from broadreach.runs.files import file_name
 
     config = _config(target, task, list(overrides or []))

@@ -11,7 +11,7 @@ import numpy as np
 from broadreach.analysis.diversity_rollout import Asked, roll
 from broadreach.analysis.diversity_store import UnitStore
 from broadreach.analysis.probe import NoiseFloor, SigmaProbe, noise_floor, probe_sigma
-from broadreach.commands.analyze.diversity_progress import counting
+from broadreach.commands.analyze.progress import counting
 from broadreach.config import Config
 from broadreach.engines.select import build_engine
 from broadreach.models.weights import load_centre

@@ -39,9 +39,9 @@ def threshold(
     interrupted analysis goes on where it stopped.
     """
     from broadreach.commands.analyze.ask import AskOptions
-    from broadreach.commands.analyze.output import numbers
+    from broadreach.commands.lists import numbers, whole_numbers
 
-    ks = tuple(int(value) for value in numbers(k, "--k"))
+    ks = whole_numbers(k, "--k") if k else ()
     options = AskOptions(task, split, samples, problems, temperature, ks, tuple(overrides or ()))
     chosen = numbers(taus, "--taus") if taus is not None else None
     _run(run, chosen, tuple(part.strip() for part in controls.split(",")), step, options, seed, out)
