@@ -9,13 +9,17 @@ SHORT  := $(if $(QUICK),--set train.updates=20 --set eval.problems=60 --set eval
 STUDY  := --suite nano --set eval.curve_every=10 $(SHORT)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow check format lint types imports setup smollm2 clean
+.PHONY: help demo paper test test-slow check format lint types imports setup smollm2 clean
 
 help:  ## show this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
 demo: $(VENV)/.user  ## ES, GRPO and both compositions on the bundled model, compared in one report (QUICK=1, SEEDS=0,1,2)
 	$(BIN)/broadreach study demo --out $(OUT)$(if $(QUICK),-quick) --seeds $(SEEDS) $(STUDY)
+
+paper: $(VENV)/.user  ## every table and figure of the paper on the bundled model, and the page (about 90 minutes)
+	$(BIN)/broadreach paper run all
+	$(BIN)/broadreach paper report
 
 # Two workers of one thread each: two multi-threaded processes at once would slow each other down.
 PYTEST := OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile

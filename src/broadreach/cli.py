@@ -6,7 +6,20 @@ import sys
 
 import typer
 
-from broadreach.commands import compare, doctor, evaluate, replay, report, runs, study, sweep, tasks, train, verify
+from broadreach.commands import (
+    compare,
+    doctor,
+    evaluate,
+    paper,
+    replay,
+    report,
+    runs,
+    study,
+    sweep,
+    tasks,
+    train,
+    verify,
+)
 from broadreach.commands.analyze import app as analyze
 from broadreach.types import UserError
 
@@ -29,6 +42,7 @@ app.command("verify")(verify.verify)
 app.command("doctor")(doctor.doctor)
 app.add_typer(tasks.app, name="tasks")
 app.add_typer(analyze.app, name="analyze")
+app.add_typer(paper.app, name="paper")
 
 
 def main() -> None:

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +24,9 @@ class Heard:
 
     def event(self, cell, job, event):
         self.events.append((cell.name, job.label, event["event"]))
+
+    def started(self, cell, job):
+        pass
 
     def ended(self, cell, failure):
         self.endings.append((cell.name, failure))
@@ -84,5 +88,50 @@ def wait_for(condition, seconds=90):
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
-            pytest.fail("the runs did not begin")
+            pytest.fail(f"not within {seconds} seconds")
         time.sleep(0.2)
+
+
+def test_children_die_with_a_parent_that_is_killed(tmp_path):
+    command = [sys.executable, "-m", "broadreach", "sweep", "demo", "--grid", "es.sigma=0.005,0.01", "--jobs", "2"]
+    command += ["--out", str(tmp_path), *SMALL, "--set", "train.updates=5000"]
+    sweep = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    runs = [RunFolder(tmp_path / f"sigma={sigma},seed=0") for sigma in ("0.005", "0.01")]
+    children = []
+    try:
+        wait_for(lambda: all(run.metrics_file.exists() for run in runs))
+        children = children_of(sweep.pid)
+        for child in children:
+            os.kill(child, signal.SIGSTOP)  # it cannot notice by itself that nobody reads its lines any more
+        sweep.kill()
+        sweep.wait()
+        assert len(children) == 2
+        wait_for(lambda: not any(alive(child) for child in children), seconds=5)
+        for run in runs:
+            with run.locked():  # the run can go on
+                assert not run.is_done()
+    finally:
+        sweep.kill()
+        for child in children:
+            if alive(child):
+                os.kill(child, signal.SIGKILL)
+
+
+def test_a_child_of_a_parent_that_has_gone_does_not_begin():
+    gone = subprocess.run(
+        [sys.executable, "-m", "broadreach.experiments.child", "1", "tasks", "list"], capture_output=True, text=True
+    )
+    assert gone.returncode == 1 and gone.stdout == ""
+
+
+def children_of(pid):
+    listed = [path.read_text().split() for path in Path(f"/proc/{pid}/task").glob("*/children")]
+    return [int(child) for line in listed for child in line]
+
+
+def alive(pid):
+    """Whether a process runs; one that nobody has reaped yet does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False

@@ -69,14 +69,14 @@ def make_run(
         (run / "DONE").write_text(json.dumps({"updates": updates}) + "\n")
     for place, task in enumerate(tasks):
         folder = run / "eval" / ("" if place == 0 else task)
-        asked = _problems(task, problems)
+        asked = made_problems(task, problems)
         _base(root, folder / "base", (asked, task, "base", 0, samples, private, header or {}, extras))
         after = "final" if done else "latest"
-        _store(folder / after, asked, task, method, seed, samples, private, header or {}, extras)
+        write_store(folder / after, asked, task, method, seed, samples, private, header or {}, extras)
     if extras:
         _curve(run, method, seed, tasks[0], updates)
-        _store(run / "eval/baselines/temperature-1.0", _problems(tasks[0], problems), tasks[0], "base", 77, samples,
-               private, {"temperature": 1.0, **(header or {})}, False)  # fmt: skip
+        place, asked = run / "eval/baselines/temperature-1.0", made_problems(tasks[0], problems)
+        write_store(place, asked, tasks[0], "base", 77, samples, private, {"temperature": 1.0, **(header or {})}, False)
     return run
 
 
@@ -84,7 +84,7 @@ def _base(root: Path, folder: Path, what: tuple[Any, ...]) -> None:
     """The base of every run is the same: made once below `root`, then copied."""
     made = root / f".base-{what[1]}-{len(what[0])}-{what[4]}-{what[5]}-{what[7]}-{sorted(what[6].items())}"
     if not made.exists():
-        _store(made, *what)
+        write_store(made, *what)
     shutil.copytree(made, folder)
 
 
@@ -122,7 +122,8 @@ def _budget(method: str, updates: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _problems(task: str, count: int) -> list[Problem]:
+def made_problems(task: str, count: int) -> list[Problem]:
+    """The first problems of a task."""
     numbers = np.random.default_rng(len(task)).integers(2, 30, size=(count, 3)).tolist()
     return [
         Problem(f"{task}-{i:04d}", f"Start with {a}. Add {b}, then multiply by {c}. What is it?", str((a + b) * c))
@@ -139,7 +140,7 @@ def _chances(task: str, method: str, seed: int, count: int) -> np.ndarray[Any, A
     return base ** (1 / gain) * keep
 
 
-def _store(
+def write_store(
     folder: Path,
     asked: list[Problem],
     task: str,
@@ -150,6 +151,7 @@ def _store(
     changes: dict[str, Any],
     entropy: bool,
 ) -> None:
+    """A finished sample store of one model on one task, and entropy.json beside it."""
     values: dict[str, Any] = {
         "task": task, "split": "test", "model_digest": f"weights-{method}-{seed if method != 'base' else 0}",
         "instruction_hash": "instruction", "temperature": 0.6, "max_new_tokens": 64, "samples": samples, "seed": 1,
@@ -199,13 +201,13 @@ def _response(draws: list[float], problem: Problem, rate: float, hostile: bool) 
 def _curve(run: Path, method: str, seed: int, task: str, updates: int) -> None:
     """Evaluations during training: stores of 40 problems and curve.jsonl."""
     lines = []
-    asked = _problems(task, 40)
+    asked = made_problems(task, 40)
     generator = np.random.default_rng([seed, 9])
     for step in (0, updates // 2, updates):
         share = step / updates
         label = "base" if step == 0 else method
         folder = run / "eval" / "curve" / task / f"step-{step}"
-        _store(folder, asked, task, label, seed, 8, False, {}, False)
+        write_store(folder, asked, task, label, seed, 8, False, {}, False)
         jitter = generator.normal(0, 0.01)
         rise = {"es": 0.22, "grpo": 0.3, "es->grpo": 0.36, "grpo->es": 0.26}[method] * share
         wide = {"es": 0.12, "grpo": -0.08, "es->grpo": 0.09, "grpo->es": 0.02}[method] * share + jitter / 2

@@ -106,7 +106,7 @@ def test_verdicts_follow_from_the_intervals_they_show(written: Written, runs: li
     assert claims["1e"].verdict == falls(stats.gain(data.targets, "m1").at("pass", 8))
     assert claims["6b"].verdict == falls(stats.gain(data.held_out, "m1").at("pass", 8))
     assert claims["2a"].verdict == "confirmed" and claims["2b"].verdict == "confirmed"
-    assert claims["4a"].verdict == "confirmed" and claims["4c"].verdict == claims["5"].verdict == "not measured here"
+    assert claims["4a"].verdict == "confirmed" and claims["4c"].verdict == claims["5a"].verdict == "not measured here"
     assert claims["3b"].verdict == "not measured here", "no run of GRPO then ES was given"
 
 

@@ -9,10 +9,13 @@ import pytest
 
 from broadreach.commands.api import start
 from broadreach.config import load_config, to_toml
+from broadreach.models.distance import relative_l2
 from broadreach.models.weights import load_centre
 from broadreach.noise.update import digest
 from broadreach.runs.folder import RunFolder
 from broadreach.runs.ledger import read_ledger
+from broadreach.training import drift
+from broadreach.training.drift import drift_meter
 from broadreach.training.rebuild import rebuild
 from broadreach.training.stages import plan_stages, read_stages
 from broadreach.types import UserError
@@ -66,6 +69,39 @@ def test_es_then_grpo_goes_on_from_the_export_and_along_the_same_prompts(model, 
     assert digest(rebuild(run)[0]) == second.end
     with pytest.raises(UserError, match="updates 0 \\(the base\\) to 4: there is no update 5"):
         rebuild(run, 5)
+
+
+@pytest.mark.parametrize("stages", ["es->grpo", "grpo->es"])
+def test_every_stage_measures_its_drift_from_the_base_of_the_run(model, train, stages):
+    run, said = train("both", f"train.stages={stages}", "train.reuse=false")
+    base = load_centre(model)
+    expected = [relative_l2(rebuild(run, step)[0], base.items()) for step in (1, 2, 3, 4)]
+    assert [line["drift"] for line in said.updates] == pytest.approx(expected, rel=1e-6)
+    stored = [json.loads(line)["drift"] for line in run.metrics_file.read_text().splitlines()]
+    assert stored == [line["drift"] for line in said.updates]
+
+
+@pytest.mark.parametrize("stages", ["es->grpo", "grpo->es"])
+def test_a_resumed_stage_measures_from_the_same_base(train, stages):
+    undisturbed, _ = train("undisturbed", f"train.stages={stages}", "train.reuse=false")
+    with pytest.raises(KeyboardInterrupt):
+        train("stopped", f"train.stages={stages}", "train.reuse=false", reporter=StopAfter(3))
+    run, _ = train("stopped", f"train.stages={stages}", "train.reuse=false")
+    drifts = [
+        [json.loads(line)["drift"] for line in one.metrics_file.read_text().splitlines()] for one in (run, undisturbed)
+    ]
+    assert drifts[0] == drifts[1]
+
+
+def test_a_large_model_is_measured_from_the_files_of_the_same_base(model, tmp_path, monkeypatch):
+    start = load_centre(save_tiny_model(tmp_path / "start", seed=1))
+    moved = {name: array + 0.01 for name, array in start.items()}
+    small = drift_meter(tmp_path / "start", start, model).relative(moved, due=False)
+    assert small == pytest.approx(relative_l2(moved, load_centre(model).items()))
+    monkeypatch.setattr(drift, "SMALL_MODEL", 0)
+    large = drift_meter(tmp_path / "start", start, model)
+    assert large.relative(moved, due=False) is None and large.relative(moved, due=True) == pytest.approx(small)
+    assert drift_meter(tmp_path / "start", start, None).relative(start, due=False) == 0.0
 
 
 @pytest.mark.parametrize("method", ["es", "grpo"])

@@ -35,6 +35,10 @@ class CellsView:
     def __exit__(self, *_: object) -> None:
         self.bar.stop()
 
+    def started(self, cell: Cell, job: Job) -> None:
+        """Say what begins."""
+        self._phase(cell.name, job.label)
+
     def event(self, cell: Cell, job: Job, event: Mapping[str, Any]) -> None:
         """Advance the bar of a cell; elsewhere say when a phase begins."""
         kind = event.get("event")

@@ -21,6 +21,10 @@ def study(
     suite: Annotated[str | None, typer.Option("--suite", help="Tasks to evaluate on: nano, easy, hard.")] = None,
     baselines: Annotated[bool, typer.Option("--baselines", help="Also base temperatures and weight noise.")] = False,
     jobs: Annotated[int, typer.Option("--jobs", help="Runs at a time; the cores are shared out.")] = 2,
+    memory_gb: Annotated[
+        float | None,
+        typer.Option("--memory-gb", help="Memory of all runs together (default: 80 % of what is available)."),
+    ] = None,
     overrides: Annotated[list[str] | None, typer.Option("--set", help="A setting of every run.")] = None,
 ) -> None:
     """Train every method with every seed, evaluate all alike, and write one report; finished parts are skipped."""
@@ -28,6 +32,7 @@ def study(
 
     from broadreach.commands.cells_view import CellsView
     from broadreach.commands.lists import whole_numbers
+    from broadreach.experiments import memory
     from broadreach.experiments.cells import run_cells
     from broadreach.experiments.study import StudyPlan, sentence, study_cells
 
@@ -43,10 +48,11 @@ def study(
         baselines=baselines,
         folder=Path(out),
     )
-    cells = study_cells(plan)
-    console.print(sentence(plan))
+    limit, workers = memory.budget(memory_gb), max(1, jobs)
+    cells = memory.sized(study_cells(plan), plan.folder)
+    console.print(f"{sentence(plan)}; {memory.sentence(cells, workers, limit)}")
     with CellsView(console, len(cells)) as view:
-        failures = run_cells(cells, max(1, jobs), plan.folder / "logs", view)
+        failures = run_cells(cells, workers, plan.folder / "logs", view, memory=limit)
     tell_failures(console, failures, plan.folder)
     from broadreach.commands.compare import compare
 

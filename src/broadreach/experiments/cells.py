@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -14,8 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from broadreach.config import Config
 from broadreach.runs.files import explained_disk_errors
+from broadreach.types import UserError
 
+CHILD = "broadreach.experiments.child"
+"""What runs a job: `broadreach` in a process that dies with this one."""
 STOP_AFTER = 20.0
 """Seconds an interrupted child gets to put its run folder in order."""
 
@@ -35,10 +40,17 @@ class Cell:
     name: str
     jobs: tuple[Job, ...]
     after: tuple[str, ...] = ()
+    config: Config | None = None
+    """Settings of its training, where it trains."""
+    memory: int = 0
+    """Most bytes that one of its processes takes (`memory.sized`); 0: unknown."""
 
 
 class Watcher(Protocol):
     """Hears what the cells do; called from several threads, one call at a time."""
+
+    def started(self, cell: Cell, job: Job) -> None:
+        """A job of a cell begins."""
 
     def event(self, cell: Cell, job: Job, event: Mapping[str, Any]) -> None:
         """A JSON line of a child."""
@@ -47,12 +59,16 @@ class Watcher(Protocol):
         """A cell has ended; `failure` is the last line it said on standard error."""
 
 
-def run_cells(cells: Sequence[Cell], workers: int, logs: Path, watcher: Watcher) -> dict[str, str]:
+def run_cells(
+    cells: Sequence[Cell], workers: int, logs: Path, watcher: Watcher, *, memory: float = math.inf
+) -> dict[str, str]:
     """Run all cells, `workers` at a time, each with its share of the cores; returns the failures by name.
 
-    What a cell says goes to logs/NAME.txt. An interrupt reaches every child once, and each stops as `broadreach train`
-    does: nothing is lost.
+    A cell begins only when the running ones leave it room in `memory` bytes. What a cell says goes to logs/NAME.txt. An
+    interrupt reaches every child once, and each stops as `broadreach train` does: nothing is lost. UserError, before
+    anything begins, when a cell alone needs more than `memory`.
     """
+    _refuse_too_large(cells, memory)
     with explained_disk_errors(logs):
         logs.mkdir(parents=True, exist_ok=True)
     crew = _Crew(logs, watcher, environment(workers))
@@ -62,7 +78,7 @@ def run_cells(cells: Sequence[Cell], workers: int, logs: Path, watcher: Watcher)
             while waiting or running:
                 names = {cell.name for cell in waiting} | {cell.name for cell in running.values()}
                 ready = [cell for cell in waiting if not names.intersection(cell.after)]
-                for cell in ready[: workers - len(running)]:
+                for cell in _fitting(ready, workers - len(running), memory - sum(c.memory for c in running.values())):
                     waiting.remove(cell)
                     running[pool.submit(crew.run, cell)] = cell
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
@@ -71,6 +87,29 @@ def run_cells(cells: Sequence[Cell], workers: int, logs: Path, watcher: Watcher)
             crew.stop()
             raise
     return {name: failure for name, failure in ended.items() if failure is not None}
+
+
+def _fitting(ready: Sequence[Cell], places: int, room: float) -> list[Cell]:
+    """The first cells that fit; a smaller one may pass a larger one that has to wait."""
+    found: list[Cell] = []
+    for cell in ready:
+        if len(found) < places and cell.memory <= room:
+            found.append(cell)
+            room -= cell.memory
+    return found
+
+
+def _refuse_too_large(cells: Sequence[Cell], memory: float) -> None:
+    largest = max(cells, key=lambda cell: cell.memory, default=None)
+    if largest is None or largest.memory <= memory:
+        return
+    method = largest.config.train if largest.config else None
+    grpo = method is not None and "grpo" in (method.method, *(stage.method for stage in method.stages))
+    less = "a smaller grpo.micro_batch" if grpo else "a smaller train.batch, engine.rows or engine.memory_gb"
+    raise UserError(
+        f"{largest.name} may take {largest.memory / 1e9:.1f} GB, and {memory / 1e9:.1f} GB are allowed: {less}, fewer "
+        "sampling.max_new_tokens or a smaller model needs less; --memory-gb allows more"
+    )
 
 
 def environment(workers: int) -> dict[str, str]:
@@ -120,7 +159,7 @@ class _Crew:
             if self.stopping:
                 return "stopped"
             child = subprocess.Popen(
-                [sys.executable, "-m", "broadreach", *job.arguments],
+                [sys.executable, "-m", CHILD, str(os.getpid()), *job.arguments],
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
@@ -128,6 +167,8 @@ class _Crew:
                 start_new_session=True,
             )
             self.alive.add(child)
+        with self.lock:
+            self.watcher.started(cell, job)
         last = ""
         for line in _lines(child):
             log.write(line)

@@ -67,7 +67,8 @@ def study_cells(plan: StudyPlan) -> list[Cell]:
             if plan.baselines and method == plan.methods[0] and seed == plan.seeds[0]:
                 jobs.append(Job("baselines", ("eval", str(stem), "--baselines", "--json")))
             halves = tuple(f"{one}-seed{seed}" for one in plan.methods if "->" not in one) if "->" in method else ()
-            cells.append(Cell(stem.name, tuple(jobs), halves))
+            whole = resolve(plan.settings, _overrides(plan, method, seed, updates))
+            cells.append(Cell(stem.name, tuple(jobs), halves, whole))
     return cells
 
 

@@ -64,12 +64,12 @@ def sweep_cells(plan: SweepPlan) -> list[Cell]:
         for seed in plan.seeds:
             chosen = [f"{key}={value}" for (key, _), value in zip(plan.grid, point, strict=True)]
             overrides = [*plan.overrides, *chosen, f"seed={seed}"]
-            resolve(plan.settings, overrides)
+            config = resolve(plan.settings, overrides)
             run = plan.run(point, seed)
             settings = [part for item in overrides for part in ("--set", item)]
             train = ("train", *plan.settings, *settings, "--run", str(run), "--json")
             jobs = (Job("training", train), Job("evaluating", ("eval", str(run), "--json")))
-            cells.append(Cell(run.name, jobs))
+            cells.append(Cell(run.name, jobs, config=config))
     return cells
 
 

@@ -47,7 +47,6 @@ def over_updates(
     *,
     shares: bool = False,
     log: bool = False,
-    note: str = "",
 ) -> Figure | None:
     """A thin line for each seed and a thick one for their mean; None unless some run has two points."""
     looks, names = styles(data), labels(data)
@@ -82,7 +81,7 @@ def over_updates(
                 for column, value in zip(columns.values(), (names[key], _line_name(place, lines), x, y), strict=True):
                     column.append(value)
     thin = " Thin lines: single seeds; thick: their mean." if several else ""
-    return Figure(name, f"{title} over updates", f"{said}.{thin}{note}", columns, draw)
+    return Figure(name, f"{title} over updates", f"{said}.{thin}", columns, draw)
 
 
 def mean_line(lines: Sequence[list[Point]]) -> list[Point]:
@@ -96,11 +95,7 @@ def drift(data: Comparison) -> Figure | None:
     """Relative L2 distance from the base, on a logarithmic axis when the methods lie far apart."""
     ends = [row["drift"] for m in data.methods for run in m.runs for row in run.metrics[-1:] if row.get("drift")]
     far = bool(ends) and max(ends) > 8 * min(ends)
-    staged = any("->" in method.name for method in data.methods)
-    note = " A composition's second stage counts from that stage's own start." if staged else ""
-    return over_updates(
-        data, "drift", "Distance from the base weights", _metric("drift"), "relative L2", log=far, note=note
-    )
+    return over_updates(data, "drift", "Distance from the base weights", _metric("drift"), "relative L2", log=far)
 
 
 def spent(data: Comparison) -> Figure | None:

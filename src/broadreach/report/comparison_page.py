@@ -13,12 +13,14 @@ from markupsafe import Markup
 
 from broadreach.evaluation.statistics import DRAWS
 from broadreach.report import comparison_tables as tables
-from broadreach.report.claims import Claim, all_claims, multiplicity
+from broadreach.report.claims import Claim, multiplicity
+from broadreach.report.claims_list import all_claims
 from broadreach.report.comparison_budget import budget_rows
 from broadreach.report.comparison_curves import update_figures
 from broadreach.report.comparison_data import PAPER_KS, Comparison, Progress, read_comparison
 from broadreach.report.comparison_extras import baseline_rows, budget_matches, matched_rows
 from broadreach.report.comparison_figures import model_figures
+from broadreach.report.comparison_matched import budget_heading, budget_lines, matched_budget_csv, matched_budgets
 from broadreach.report.comparison_stats import Statistics
 from broadreach.report.comparison_style import styles
 from broadreach.report.comparison_words import introduction, reproduce, run_rows, setting_rows, title
@@ -26,6 +28,7 @@ from broadreach.report.explorer import TEXT_BYTES, build_explorer
 from broadreach.report.files import csv_link, csv_text
 from broadreach.report.paper_numbers import published
 from broadreach.report.svg import Figure, save_pdf, to_csv, to_svg
+from broadreach.runs.budget import MEANING
 from broadreach.runs.files import explained_disk_errors, write_atomically
 
 MARKS = {
@@ -112,6 +115,7 @@ def _context(
     shown = [*scores, *([change] if change else [])]
     baselines, baseline_notes = baseline_rows(data, stats)
     matched, matched_note = matched_rows(data, stats)
+    within, within_notes = matched_budgets(data, stats)
     colours = {key: style.colour for key, style in styles(data).items()}
     budget = budget_rows(data)
     methods = [method.label for method in data.methods]
@@ -122,6 +126,8 @@ def _context(
         **{table.name: tables.table_csv(table) for table in shown},
         "problems": _problem_rows(data),
     }
+    if within:
+        files["matched-budgets"] = matched_budget_csv(within)
     if budget:
         files["budget"] = [["quantity", *methods], *([label, *cells] for label, cells in budget)]
     return {
@@ -138,6 +144,9 @@ def _context(
         "methods": methods,
         "budget": budget,
         "matches": budget_matches(data),
+        "within": [(one, budget_heading(one), MEANING[one.unit], budget_lines(one)) for one in within],
+        "within_notes": within_notes,
+        "within_link": csv_link(csv_text(matched_budget_csv(within))),
         "baselines": baselines,
         "matched": matched,
         "matched_note": matched_note,

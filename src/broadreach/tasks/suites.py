@@ -42,6 +42,11 @@ SUITES = {
         (SuiteTask("aime24"), SuiteTask("aime25"), SuiteTask("amc23"), SuiteTask("math500")),
         (_GPQA, _MBPP, _COMMONSENSE, _COUNTDOWN),
     ),
+    "svamp": Suite(
+        "svamp",
+        (SuiteTask("svamp"),),
+        (SuiteTask("gsm8k"), _COMMONSENSE, _COUNTDOWN, _MBPP),
+    ),
     "nano": Suite(
         "nano",
         (SuiteTask("nano-chain"),),

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from broadreach.config import Config
 from broadreach.engines.select import build_engine
@@ -18,7 +19,7 @@ from broadreach.runs.folder import RunFolder
 from broadreach.runs.ledger import Ledger, LedgerEntry
 from broadreach.tasks.grading import Grader
 from broadreach.training.curve import Curve
-from broadreach.training.drift import DriftMeter
+from broadreach.training.drift import DriftMeter, drift_meter
 from broadreach.training.environment import environment
 from broadreach.training.estimate import rounded_away
 from broadreach.training.metrics import MetricsFile, member_rewards, peak_memory_mb, update_metrics
@@ -29,11 +30,12 @@ from broadreach.training.signal import IdleGuard, describe_base
 from broadreach.types import Centre, Member, Perturbation, Sampling, StepRecord
 
 
-def train(config: Config, run: RunFolder, reporter: Reporter) -> None:
+def train(config: Config, run: RunFolder, reporter: Reporter, origin: Path | None = None) -> None:
     """Train in `run`, or go on where an earlier process stopped; UserError for anything the user can mend.
 
     The ledger line of an update is written after the update, so a killed process repeats at most the update it was in,
-    and repeats it with the same prompts, directions and sampling noise.
+    and repeats it with the same prompts, directions and sampling noise. Drift is measured from the weights in `origin`,
+    where the run is a later stage of a composition.
     """
     prepared = prepare(config)
     with run.locked():
@@ -44,13 +46,13 @@ def train(config: Config, run: RunFolder, reporter: Reporter) -> None:
         run.reopen()
         for note in prepared.notes:
             reporter.note(note)
-        centre, last_digest = _run_updates(config, run, prepared, resumed, reporter)
+        centre, last_digest = _run_updates(config, run, prepared, resumed, reporter, origin)
         export(centre, prepared.model_dir, run.export, config.model.dtype)
         run.mark_done({"updates": prepared.total, "digest": last_digest})
 
 
 def _run_updates(
-    config: Config, run: RunFolder, prepared: Prepared, resumed: bool, reporter: Reporter
+    config: Config, run: RunFolder, prepared: Prepared, resumed: bool, reporter: Reporter, origin: Path | None
 ) -> tuple[Centre, str]:
     """All updates that are left; returns the last centre and its digest, and lets go of the engine."""
     with ExitStack() as stack:
@@ -63,7 +65,7 @@ def _run_updates(
         engine = build_engine(config.engine, prepared.model_dir, config.model.dtype, config.es.precision)
         engine.load(state.centre)
         fleet = LocalFleet(config, engine, grader, state.centre, state.base)
-        drift = DriftMeter(prepared.model_dir, state.base)
+        drift = drift_meter(prepared.model_dir, state.base, origin)
         curve = stack.enter_context(
             Curve(config, run, prepared.total, prepared.model_dir, reporter, engine, serves_centre=True)
         )

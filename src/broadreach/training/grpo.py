@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from broadreach.config import Config
@@ -23,7 +24,7 @@ from broadreach.runs.folder import RunFolder
 from broadreach.tasks.grading import Grader
 from broadreach.tasks.render import chat
 from broadreach.training.curve import Curve
-from broadreach.training.drift import DriftMeter
+from broadreach.training.drift import drift_meter
 from broadreach.training.environment import environment
 from broadreach.training.grpo_checkpoint import checkpoint_dir, checkpoints_folder, resumable
 from broadreach.training.grpo_plan import GrpoPlan, describe, make_plan
@@ -39,10 +40,11 @@ from broadreach.types import Centre, UserError
 EXTRA_PACKAGES = ("trl", "accelerate", "datasets")
 
 
-def train(config: Config, run: RunFolder, reporter: Reporter) -> None:
+def train(config: Config, run: RunFolder, reporter: Reporter, origin: Path | None = None) -> None:
     """Train in `run`, or go on from its newest checkpoint; UserError for anything the user can mend.
 
     Leaves the files of an ES run, with checkpoints/ for ledger and snapshots (arXiv 2402.03300; method.md, (3), (4)).
+    Drift is measured from the weights in `origin`, where the run is a later stage of a composition.
     """
     assert config.train.method == "grpo"
     _need_trl()
@@ -58,7 +60,7 @@ def train(config: Config, run: RunFolder, reporter: Reporter) -> None:
         run.reopen()
         for note in (*prepared.notes, *describe(config, plan)):
             reporter.note(note)
-        centre = _run_updates(config, run, prepared, plan, resumed, reporter)
+        centre = _run_updates(config, run, prepared, plan, resumed, reporter, origin)
         export(centre, prepared.model_dir, run.export, config.model.dtype)
         run.mark_done({"updates": prepared.total, "digest": digest(centre)})
 
@@ -69,7 +71,13 @@ def policy_weights(model: Any) -> Centre:
 
 
 def _run_updates(
-    config: Config, run: RunFolder, prepared: Prepared, plan: GrpoPlan, resumed: bool, reporter: Reporter
+    config: Config,
+    run: RunFolder,
+    prepared: Prepared,
+    plan: GrpoPlan,
+    resumed: bool,
+    reporter: Reporter,
+    origin: Path | None,
 ) -> Centre:
     with ExitStack() as stack:
         stack.enter_context(_quiet_libraries())
@@ -85,7 +93,7 @@ def _run_updates(
         metrics = MetricsFile(run.metrics_file)
         metrics.rewind(done)
         small = parameter_count(start) <= SMALL_MODEL
-        drift = DriftMeter(prepared.model_dir, {n: a.copy() for n, a in start.items()} if small else None)
+        drift = drift_meter(prepared.model_dir, {n: a.copy() for n, a in start.items()} if small else None, origin)
         grader = stack.enter_context(Grader(prepared.task, config.verify))
         engine = None
         if config.grpo.generation == "engine":

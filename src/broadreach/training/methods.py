@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
 
 from broadreach.config import Config
 from broadreach.runs.folder import RunFolder
 from broadreach.training.reporter import Reporter
 
-Train = Callable[[Config, RunFolder, Reporter], None]
+
+class Train(Protocol):
+    """Trains a run, or goes on with it."""
+
+    def __call__(self, config: Config, run: RunFolder, reporter: Reporter, origin: Path | None = None) -> None:
+        """`origin`: the base model's directory of the composition that the run is a later stage of."""
 
 
 def training_method(name: str) -> Train:

@@ -27,6 +27,7 @@ from broadreach.types import UserError
 def train(config: Config, run: RunFolder, reporter: Reporter) -> None:
     """Train every stage of `train.stages`, or go on with the first that is not done (method.md, section 2).
 
+    Every stage measures its drift from the base of the whole run.
     UserError for anything the user can mend, and when a stage would not start from what the one before it left.
     """
     planned = plan_stages(config, run)
@@ -49,7 +50,9 @@ def train(config: Config, run: RunFolder, reporter: Reporter) -> None:
             write_stages(run, stages)
             if not stage.run(run).is_done():
                 offset = sum(one.updates for one in stages[:position])
-                training_method(stage.method)(settings, stage.run(run), StageReporter(reporter, stage, offset, total))
+                told = StageReporter(reporter, stage, offset, total)
+                origin = locate(config.model.path) if position else None
+                training_method(stage.method)(settings, stage.run(run), told, origin)
             stages[position] = _ended(stage, run)
             write_stages(run, stages)
             _gather_curves(run, stages[: position + 1])

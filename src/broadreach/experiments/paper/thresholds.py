@@ -1,0 +1,45 @@
+"""The published Tables 11 and 12, as table and as the lines of Figure 4."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from broadreach.evaluation.published import published_rows
+from broadreach.report.paper_item import Entry
+
+
+def published_thresholds(setting: str) -> tuple[Entry, ...]:
+    """Rows: thresholds; columns: share reset, Pass@1, difference to the full update in points."""
+    found = []
+    for row in _rows(setting):
+        name = {"0": "full update", "inf": "base"}.get(row["tau"]) or f"tau {float(row['tau']):.3g}"
+        panel = row["model"]
+        found += [
+            Entry("published", panel, name, "reset", float(row["sparsity_percent"])),
+            Entry("published", panel, name, "Pass@1", float(row["pass1_percent"])),
+        ]
+        if row["delta_points"]:
+            found.append(Entry("published", panel, name, "minus full", float(row["delta_points"]), unit="points"))
+    return tuple(found)
+
+
+def published_curves() -> tuple[Entry, ...]:
+    """Pass@1 against the share reset, a line a model."""
+    return tuple(
+        Entry(
+            "published",
+            "published models",
+            row["model"],
+            "Pass@1",
+            float(row["pass1_percent"]),
+            x=float(row["sparsity_percent"]),
+        )
+        for setting in ("easy", "hard")
+        for row in _rows(setting)
+    )
+
+
+def _rows(setting: str) -> Iterator[dict[str, str]]:
+    for row in published_rows("threshold.csv"):
+        if ("DeepSeek" in row["model"]) == (setting == "hard"):
+            yield row
