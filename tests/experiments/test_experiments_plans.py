@@ -94,3 +94,8 @@ def test_a_sweep_is_the_product_of_its_grid_and_seeds():
 def test_bad_grids_are_refused_before_training(grid, said):
     with pytest.raises(UserError, match=said):
         sweep_cells(sweep_plan(*grid))
+
+
+def test_an_unknown_suite_is_refused_before_anything_is_trained():
+    with pytest.raises(UserError, match="unknown suite 'hrad'; did you mean hard"):
+        study_cells(plan(suite="hrad"))

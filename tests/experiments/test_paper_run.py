@@ -8,6 +8,9 @@ from typer.testing import CliRunner
 
 from broadreach.cli import app
 from broadreach.experiments.paper import scale as scales
+from broadreach.experiments.paper.catalogue import find
+from broadreach.experiments.paper.collect import collect_into
+from broadreach.experiments.paper.plan import PaperPlan
 from broadreach.experiments.paper.scale import Population, Scale, Study
 from broadreach.types import UserError
 
@@ -100,7 +103,7 @@ def test_the_page_has_ours_and_what_was_published(place):
     assert "Qwen2.5-7B-Instruct" in page and "nano, nano-chain" in page
     assert "broadreach paper run theory" in page  # what was not measured says how
     about = json.loads((folder / "items" / "about.json").read_text())
-    assert about["seconds"]["easy"] > 0 and about["commit"]
+    assert about["seconds"]["easy"] > 0 and about["commit"] and "table-2" in about["collected"]
 
 
 def test_the_published_scale_is_refused_with_its_estimate_where_there_is_no_gpu():
@@ -120,6 +123,31 @@ def test_a_dry_run_says_what_every_part_costs(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_other_settings_in_the_same_folder_are_refused(place):
+    folder, _ = place
+    before = (folder / "items" / "table-2.csv").read_bytes()
+    asked = ["paper", "run", "table-2", "--scale", "tiny", "--out", str(folder), "--set", "es.sigma=0.01"]
+    answer = CliRunner().invoke(app, asked)
+    assert isinstance(answer.exception, UserError)
+    assert "was begun at scale tiny with no --set: give the same, or another --out" in str(answer.exception)
+    assert (folder / "items" / "table-2.csv").read_bytes() == before
+
+
+def test_the_theory_is_measured_and_one_bad_file_does_not_stop_the_others(place):
+    folder, _ = place
+    damaged = folder / "estimator" / "estimator.csv"
+    damaged.parent.mkdir()
+    asked = ["paper", "run", "theory", "--scale", "tiny", "--out", str(folder)]
+    assert CliRunner().invoke(app, asked).exit_code == 0
+    assert {"nats", "ratio"} == {row["unit"] for row in rows(folder, "theory")}
+    assert any(row["row"] == "js_succ" for row in rows(folder, "theory"))
+    damaged.write_text("objective,sigma\nregenerated_reward,0.01\n")
+    plan = PaperPlan(TINY, folder)
+    found = collect_into(find(["table-13", "theory"]), plan, {})
+    assert found.failures["table-13"].startswith("not made, KeyError") and "theory.csv" in found.lines[0]
+    damaged.unlink()
+
+
 @pytest.mark.slow
 def test_the_remaining_items_on_a_tiny_run(place):
     folder, _ = place
@@ -130,5 +158,4 @@ def test_the_remaining_items_on_a_tiny_run(place):
     assert {row["row"] for row in rows(folder, "precision")} == {"exact arithmetic", "paper arithmetic"}
     matrix = [row for row in rows(folder, "continual") if row["panel"] == "nano, Pass@1, ES"]
     assert {row["row"] for row in matrix} == {"base", "after nano-chain", "after nano-countdown"}
-    assert any(row["row"] == "js_succ" for row in rows(folder, "theory"))
     assert any(row["column"] == "kappa pair" for row in rows(folder, "table-13"))

@@ -10,6 +10,7 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from broadreach.cli import app
 from broadreach.evaluation.metrics import pass_at_k
 from broadreach.evaluation.table import load
 from broadreach.report.claims import falls, rises, stays
+from broadreach.report.claims_scores import _below
 from broadreach.report.comparison_data import read_comparison
 from broadreach.report.comparison_page import Written, write_comparison
 from broadreach.report.comparison_stats import Statistics, paired_seeds
@@ -272,3 +274,33 @@ def _cut(run: Path) -> Path:
     store = run / "eval/final/samples.jsonl"
     store.write_text("".join(store.read_text().splitlines(keepends=True)[:-8]))
     return run
+
+
+def test_more_k_than_responses_is_refused(one: Callable[..., Path]) -> None:
+    run = one(problems=10, **PLAIN)
+    samples = read_comparison([run]).samples
+    assert read_comparison([run]).ks[-1] == samples  # without --k, what is stored
+    with pytest.raises(UserError, match=f"--k 99: only {samples} responses a problem are stored"):
+        read_comparison([run], (1, 99))
+
+
+def cells(es, grpo, draws=400):
+    """Claim 1f on made-up Pass@K, [problems, K = 1 and 2] minus the base of each of four tasks."""
+    method = {name: SimpleNamespace(key=name) for name in ("es", "grpo")}
+    tasks = [
+        SimpleNamespace(passes={"base": np.zeros_like(a), "es": a[None], "grpo": b[None]})
+        for a, b in zip(es, grpo, strict=True)
+    ]
+    stats = Statistics(SimpleNamespace(), draws)
+    data = SimpleNamespace(first=method.get, ks=(1, 2), tasks=tasks)
+    return _below(data, stats)
+
+
+def test_cells_below_the_base_are_compared_by_the_interval_of_their_difference():
+    generator = np.random.default_rng(0)
+    noise = [generator.normal(0, 0.3, (60, 2)) for _ in range(8)]
+    assert cells(noise[:4], noise[4:]).verdict == "undecided"
+    fallen = [one - 1 for one in noise[:4]]
+    risen = [one + 1 for one in noise[4:]]
+    assert cells(risen, fallen).verdict == "confirmed" and cells(fallen, risen).verdict == "refuted"
+    assert "GRPO below in 4 and ES in 0 of 4 cells" in cells(risen, fallen).evidence

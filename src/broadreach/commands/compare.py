@@ -12,7 +12,9 @@ def compare(
         list[str], typer.Argument(help="Run folders: any methods, several seeds each, all evaluated alike.")
     ],
     out: Annotated[str, typer.Option("--out", help="Where to write.")] = "report",
-    k: Annotated[str, typer.Option("--k", help="Which K the tables show, separated by commas.")] = "1,16,32",
+    k: Annotated[
+        str | None, typer.Option("--k", help="Which K the tables show (default: those of 1, 16, 32 that are stored).")
+    ] = None,
     show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
 ) -> None:
     """Write OUT/index.html: verdicts, tables, figures and a problem explorer; it opens offline."""
@@ -31,7 +33,7 @@ def compare(
             else:
                 console.print(plain(text))
 
-        written = write_comparison(runs, out, ks=whole_numbers(k, "--k"), progress=say)
+        written = write_comparison(runs, out, ks=whole_numbers(k, "--k") if k else None, progress=say)
     for claim in written.claims:
         console.print(plain(f"{claim.number:3} {claim.verdict:17} {claim.statement}"))
     print(f"report: {written.page}")

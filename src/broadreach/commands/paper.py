@@ -63,11 +63,12 @@ def run(
     """Train, evaluate and analyse what the items need, and write OUT/items/*.csv; finished parts are skipped."""
     from rich.console import Console
 
+    from broadreach.commands.progress import plain
     from broadreach.experiments import memory
     from broadreach.experiments.paper.catalogue import find
     from broadreach.experiments.paper.collect import collect_into
     from broadreach.experiments.paper.parts import cells_for
-    from broadreach.experiments.paper.plan import PaperPlan
+    from broadreach.experiments.paper.plan import PaperPlan, keep_settings
     from broadreach.experiments.paper.scale import get_scale
     from broadreach.experiments.paper.stamps import Stamps
 
@@ -80,18 +81,22 @@ def run(
         show_plan(console, parts, plan)
         return
     refuse_without_hardware(plan, parts)
-    cells = cells_for(parts, plan)
+    cells, limit = cells_for(parts, plan), memory.budget(memory_gb)
     stamps = Stamps(plan.folder / "done")
-    waiting = stamps.unfinished(cells)
+    waiting = memory.sized(stamps.unfinished(cells), plan.folder)
+    keep_settings(plan)
     console.print(f"scale {chosen.name}: {chosen.words}; {len(cells) - len(waiting)} of {len(cells)} parts are done")
-    limit = memory.budget(memory_gb)
-    waiting = memory.sized(waiting, plan.folder)
     failures = _run_cells(console, waiting, jobs, plan, stamps, limit)
-    for line in collect_into(definitions, plan, stamps.seconds()):
+    collected = collect_into(definitions, plan, stamps.seconds())
+    for line in collected.lines:
         console.print(line)
+    for name, reason in collected.failures.items():
+        console.print(f"[red]{name}[/]: {plain(reason)}")
     from broadreach.commands.study import tell_failures
 
     tell_failures(console, failures, plan.folder)
+    if collected.failures:
+        raise typer.Exit(1)
     console.print(f"page: broadreach paper report --scale {chosen.name}" + (f" --out {out}" if out else ""))
 
 

@@ -41,10 +41,11 @@ def sweep(
     console.print(memory.sentence(cells, workers, limit))
     with CellsView(console, len(cells)) as view:
         failures = run_cells(cells, workers, plan.folder / "logs", view, memory=limit)
-    found = rows(plan)
+    found = rows(plan, failures)
     table = Table(*(found[0] if found else ()), box=None)
     for row in sorted(found, key=lambda one: -one["pass_at_1"]):
         table.add_row(*map(str, row.values()))
     console.print(table, width=None if console.is_terminal else 200)
-    console.print(f"all rows: {write_rows(plan)}; rewards over updates: {', '.join(map(str, write_curves(plan)))}")
+    curves = ", ".join(map(str, write_curves(plan, failures)))
+    console.print(f"all rows: {write_rows(plan, failures)}; rewards over updates: {curves}")
     tell_failures(console, failures, plan.folder)

@@ -11,6 +11,7 @@ from broadreach.config import Config
 from broadreach.experiments.catalogue import resolve
 from broadreach.experiments.cells import Cell, Job
 from broadreach.runs.budget import MEANING
+from broadreach.tasks.suites import get_suite
 from broadreach.training.setup import prepare
 from broadreach.training.stages import responses_per_update
 from broadreach.types import UserError
@@ -84,10 +85,12 @@ def sentence(plan: StudyPlan) -> str:
 
 
 def _check(plan: StudyPlan) -> None:
+    if plan.suite is not None:
+        get_suite(plan.suite)
     if plan.match not in get_args(Match):
         raise UserError(
             f"--match {plan.match}: choose updates or responses before training "
-            "(`broadreach compare --match` also knows tokens and seconds)"
+            "(the report's table of matched budgets also has tokens and seconds)"
         )
     for method in plan.methods:
         if any(part not in ("es", "grpo") for part in method.split("->")):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -73,26 +73,30 @@ def sweep_cells(plan: SweepPlan) -> list[Cell]:
     return cells
 
 
-def rows(plan: SweepPlan) -> list[dict[str, Any]]:
-    """What every finished and evaluated run of the sweep came to, in the order of the grid."""
+def rows(plan: SweepPlan, failed: Collection[str] = ()) -> list[dict[str, Any]]:
+    """What every finished and evaluated run of the sweep came to, in the order of the grid; not those that `failed`.
+
+    A folder that holds a run of other settings fails, and what lies in it must not be told for this sweep.
+    """
     found = []
     for point in plan.points():
         for seed in plan.seeds:
-            measured = _measured(RunFolder(plan.run(point, seed)))
+            run = RunFolder(plan.run(point, seed))
+            measured = None if run.path.name in failed else _measured(run)
             if measured is not None:
                 keys = dict(zip((key for key, _ in plan.grid), point, strict=True))
                 found.append({**keys, "seed": seed, **measured})
     return found
 
 
-def write_rows(plan: SweepPlan) -> Path:
+def write_rows(plan: SweepPlan, failed: Collection[str] = ()) -> Path:
     """Write sweep.csv beside the runs and return its path."""
     path = plan.folder / "sweep.csv"
     buffer = io.StringIO()
     columns = [*(key for key, _ in plan.grid), "seed", *MEASURES]
     writer = csv.DictWriter(buffer, columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows(plan))
+    writer.writerows(rows(plan, failed))
     write_atomically(path, buffer.getvalue())
     return path
 

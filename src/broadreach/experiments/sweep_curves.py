@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +29,20 @@ def reward_curve(run: RunFolder) -> Curve | None:
     return np.array([float(json.loads(line)["reward_mean"]) for line in lines])
 
 
-def write_curves(plan: SweepPlan) -> list[Path]:
+def write_curves(plan: SweepPlan, failed: Collection[str] = ()) -> list[Path]:
     """Write curves.csv, and adequate.csv where the grid has several populations; returns what was written.
 
     curves.csv: update, reward, smoothed (debiased exponential mean, weight 0.99), band (Figure 5). adequate.csv: per
     population the share of updates within 0.01 of the largest one, and from which update on (Table 6).
     """
     keys = [key for key, _ in plan.grid]
-    found = {
-        (point, seed): reward_curve(RunFolder(plan.run(point, seed))) for point in plan.points() for seed in plan.seeds
-    }
-    curves = {place: curve for place, curve in found.items() if curve is not None}
+    curves: dict[tuple[tuple[str, ...], int], Curve] = {}
+    for point in plan.points():
+        for seed in plan.seeds:
+            run = RunFolder(plan.run(point, seed))
+            curve = None if run.path.name in failed else reward_curve(run)
+            if curve is not None:
+                curves[point, seed] = curve
     rows: list[list[Any]] = [[*keys, "seed", "update", "reward", "smoothed", "band"]]
     for (point, seed), curve in curves.items():
         columns = zip(curve, debiased_ema(curve), band(curve), strict=True)

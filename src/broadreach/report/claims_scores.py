@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
+from broadreach.evaluation.statistics import LEVEL
 from broadreach.evaluation.summary import Json
 from broadreach.report.claims import CONFIRMED, REFUTED, UNDECIDED, UNMEASURED, Claim, absent, falls, rises, stays
 from broadreach.report.comparison_data import Comparison, Method, TaskData
@@ -38,23 +41,20 @@ def score_claims(data: Comparison, stats: Statistics) -> list[Claim]:
 
 
 def _below(data: Comparison, stats: Statistics) -> Claim:
-    """Cells (task, K) where a method lies below the base: by estimate and by the whole interval."""
+    """Cells (task, K) where a method lies below the base, and the interval of how many more they are for GRPO."""
     es, grpo = data.first("es"), data.first("grpo")
     ks = [k for k in data.ks if k > 1]
     statement = f"GRPO falls below the base at large K (K = {_listed(ks)}) more often than ES, over all tasks"
     if not (es and grpo) or not ks:
         return absent("1f", statement)
-    counts = []
-    for method in (grpo, es):
-        cells = [stats.gain([task], method.key).at("pass", k) for task in data.tasks for k in ks]
-        counts.append((sum(c["high"] < 0 for c in cells), sum(c["value"] < 0 for c in cells), len(cells)))
-    sure = counts[0][0] - counts[1][0]
-    verdict = CONFIRMED if sure > 0 else REFUTED if sure < 0 else UNDECIDED
-    said = "; ".join(
-        f"{name} below in {low} of {of} cells by estimate, in {whole} by the whole interval"
-        for name, (whole, low, of) in zip(("GRPO", "ES"), counts, strict=True)
+    counts, drawn = zip(*(stats.cells_below(data.tasks, method, ks) for method in (grpo, es)), strict=True)
+    low, high = np.quantile(drawn[0] - drawn[1], [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist()
+    verdict = CONFIRMED if low > 0 else REFUTED if high < 0 else UNDECIDED
+    said = (
+        f"GRPO below in {counts[0]} and ES in {counts[1]} of {len(ks) * len(data.tasks)} cells (task, K); "
+        f"difference over the bootstrap draws [{low:+.0f}, {high:+.0f}]."
     )
-    return Claim("1f", statement, verdict, f"{said}. The verdict counts whole intervals only.")
+    return Claim("1f", statement, verdict, said.replace("-", "−"))
 
 
 def entropy_claims(data: Comparison, stats: Statistics) -> list[Claim]:

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from broadreach.evaluation.seeds import SeedIntervals, seed_differences
-from broadreach.evaluation.statistics import Floats, bootstrap
+from broadreach.evaluation.statistics import Floats
+from broadreach.evaluation.student import student_interval
 from broadreach.evaluation.summary import Json, refuse_unlike
 from broadreach.report.claims import CONFIRMED, REFUTED, UNDECIDED, UNMEASURED, Claim, absent, rises, stays
 from broadreach.report.comparison_analyses import Largest, Thresholded, last_drift, read_largest, read_threshold
@@ -44,11 +45,11 @@ def drift_claims(data: Comparison) -> list[Claim]:
     if len(logs) < 2:
         said = f"Ratio {middle:.2f} with one pair of seeds, so there is no interval to decide by."
         return [Claim("4a", farther, UNDECIDED, said), Claim("4b", ratio, UNDECIDED, said)]
-    found = entry(bootstrap(logs))
+    found = entry(student_interval(logs))
     ends = math.exp(found["low"]), math.exp(found["high"])
     said = (
         f"Ratio {middle:.2f} [{ends[0]:.2f}, {ends[1]:.2f}], geometric mean over {counted(len(logs), 'pair')} of "
-        "seeds, which alone are resampled; so few make the interval too narrow."
+        "seeds with Student's t interval."
     )
     inside, outside = low <= ends[0] and ends[1] <= high, ends[1] < low or ends[0] > high
     within = CONFIRMED if inside else REFUTED if outside else UNDECIDED

@@ -102,12 +102,13 @@ class Comparison:
 
 
 def read_comparison(
-    paths: Sequence[str | Path], ks: Sequence[int] = PAPER_KS, progress: Progress | None = None
+    paths: Sequence[str | Path], ks: Sequence[int] | None = None, progress: Progress | None = None
 ) -> Comparison:
     """Read run folders and group them by method.
 
     UserError in one line when a folder is no run or not evaluated, when runs differ in evaluation settings, problem
-    sets, tasks or base (the differences are listed), or when one method has the same seed twice.
+    sets, tasks or base (the differences are listed), when one method has the same seed twice, or when fewer responses
+    than one of `ks` are stored. Without `ks`, those of PAPER_KS that are stored.
     """
     if not paths:
         raise UserError("name at least one run folder; `broadreach runs` lists the runs")
@@ -123,8 +124,13 @@ def read_comparison(
         said = ", ".join(f"{task.name} {task.base.table.header.samples}" for task in tasks)
         raise UserError(f"the tasks have different numbers of responses a problem ({said}); evaluate them alike")
     largest = samples.pop()
-    chosen = tuple(sorted({k for k in ks if 1 <= k <= largest} | {1, largest if max(ks) > largest else 1}))
-    return Comparison(methods, tasks, chosen, _unfinished(runs), _notes(methods, tasks, largest, ks))
+    if ks is not None and max(ks) > largest:
+        raise UserError(
+            f"--k {max(ks)}: only {largest} responses a problem are stored; lower --k, or evaluate with more"
+        )
+    wanted = PAPER_KS if ks is None else ks
+    chosen = tuple(sorted({k for k in wanted if k <= largest} | {1, largest if max(wanted) > largest else 1}))
+    return Comparison(methods, tasks, chosen, _unfinished(runs), _notes(methods, tasks, largest, wanted))
 
 
 def method_label(name: str) -> str:

@@ -17,7 +17,7 @@ from broadreach.report.claims import Claim, multiplicity
 from broadreach.report.claims_list import all_claims
 from broadreach.report.comparison_budget import budget_rows
 from broadreach.report.comparison_curves import update_figures
-from broadreach.report.comparison_data import PAPER_KS, Comparison, Progress, read_comparison
+from broadreach.report.comparison_data import Comparison, Progress, read_comparison
 from broadreach.report.comparison_extras import baseline_rows, budget_matches, matched_rows
 from broadreach.report.comparison_figures import model_figures
 from broadreach.report.comparison_matched import budget_heading, budget_lines, matched_budget_csv, matched_budgets
@@ -52,7 +52,7 @@ def write_comparison(
     runs: Sequence[str | Path],
     out_dir: str | Path,
     *,
-    ks: Sequence[int] = PAPER_KS,
+    ks: Sequence[int] | None = None,
     draws: int = DRAWS,
     text_bytes: int = TEXT_BYTES,
     progress: Progress | None = None,

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from broadreach.evaluation.pareto import ParetoPoint, pareto_average
 from broadreach.evaluation.seeds import SeedIntervals, suite_differences, suite_means
-from broadreach.evaluation.statistics import DRAWS, Floats, Interval
+from broadreach.evaluation.statistics import DRAWS, Floats, Interval, seed_draws
 from broadreach.evaluation.summary import Json
 from broadreach.report.comparison_data import Comparison, Method, TaskData
 
@@ -82,6 +83,21 @@ class Statistics:
         keys = [BASE, *(method.key for method in self.data.methods)]
         points = pareto_average([{key: task.passes[key] for key in keys} for task in tasks], k, draws=self.draws)
         return {point.name: point for point in points}
+
+    def cells_below(
+        self, tasks: Sequence[TaskData], method: Method, ks: Sequence[int]
+    ) -> tuple[int, NDArray[np.int64]]:
+        """In how many cells (task, K) a method's Pass@K lies below the base's, and the same in every draw, [draws].
+
+        The draws of several methods with equally many seeds see the same problems and seeds.
+        """
+        count, drawn = 0, np.zeros(self.draws, dtype=np.int64)
+        columns = [k - 1 for k in ks]
+        for stream, task in enumerate(tasks):
+            change = (task.passes[method.key] - task.passes[BASE])[:, :, columns]
+            count += int((change.mean(axis=(0, 1)) < 0).sum())
+            drawn += (seed_draws(change, self.draws, 0, stream) < 0).sum(axis=1)
+        return count, drawn
 
     def entropy_gain(
         self, tasks: Sequence[TaskData], method: Method, other: Method | None = None, kind: str = "own"

@@ -19,6 +19,9 @@ def threshold(
     taus: Annotated[
         str | None, typer.Option("--taus", help="Thresholds (default: those that remove the published shares).")
     ] = None,
+    shares: Annotated[
+        str | None, typer.Option("--shares", help="Instead of --taus: shares of moved coordinates to reset.")
+    ] = None,
     controls: Annotated[
         str, typer.Option("--controls", help="Which parts are reset.")
     ] = "threshold,random-count,random-energy,keep-smallest",
@@ -38,18 +41,25 @@ def threshold(
     Differences to the full update are paired by problem. Responses lie in RUN/analysis/threshold/CONTROL-TAU/, and an
     interrupted analysis goes on where it stopped.
     """
+    from broadreach.analysis.threshold import SHARES
     from broadreach.commands.analyze.ask import AskOptions
     from broadreach.commands.lists import numbers, whole_numbers
 
     ks = whole_numbers(k, "--k") if k else ()
     options = AskOptions(task, split, samples, problems, temperature, ks, tuple(overrides or ()))
+    if taus is not None and shares is not None:
+        raise UserError("give --taus or --shares, not both")
     chosen = numbers(taus, "--taus") if taus is not None else None
-    _run(run, chosen, tuple(part.strip() for part in controls.split(",")), step, options, seed, out)
+    reset = numbers(shares, "--shares") if shares is not None else SHARES
+    if not all(0 < share < 1 for share in reset):
+        raise UserError(f"--shares {shares}: give shares between 0 and 1, for example 0.5,0.78,0.95")
+    _run(run, chosen, reset, tuple(part.strip() for part in controls.split(",")), step, options, seed, out)
 
 
 def _run(
     target: str,
     taus: tuple[float, ...] | None,
+    shares: tuple[float, ...],
     controls: tuple[str, ...],
     step: int | None,
     options: AskOptions,
@@ -73,7 +83,7 @@ def _run(
     run = RunFolder(target)
     config = settings(run, options)
     base, final = rebuild(run, 0)[0], rebuild(run, step)[0]
-    taus = taus or taus_for(base, final)
+    taus = taus or taus_for(base, final, shares)
     removed: dict[str, Removed] = {}
     variants = _variants(base, final, taus, controls, seed, removed)
     place = default_out(out, run, "")

@@ -74,7 +74,8 @@ def _build(plan: PaperPlan) -> Found:
                 entries.append(Entry("ours", panel, name, column, *percent(ends(row))))
             else:
                 panel, column = f"{model}, Pass@{row['k']}", MEASURES[row["measure"]]
-                entries.append(Entry("ours", panel, sequence.label, column, *percent(ends(row)), unit="points"))
+                unit = "percent" if row["measure"] == "average_accuracy" else "points"
+                entries.append(Entry("ours", panel, sequence.label, column, *percent(ends(row)), unit=unit))
     return Found(tuple(entries), (), ("One seed; half of the updates on each task; intervals are over problems.",))
 
 

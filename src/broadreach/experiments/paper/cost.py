@@ -72,10 +72,10 @@ def _studies(plan: PaperPlan, part: str) -> PartCost:
         each, seeds = _updates(config) * config.train.batch, len(study.seeds)
         es, grpo = each * config.es.evaluations, each * config.grpo.group_size
         token, size = sum(_tokens(study)), _parameters(config)
-        training = 2 * es * token * 2 * size + 2 * grpo * token * 10 * size  # both compositions reuse first halves
+        training = 1.5 * (es * token * 2 + grpo * token * 10) * size  # the compositions reuse their first halves
         asked = (1 + 4 * seeds) * _evaluated(config, study)
         runs += 4 * seeds
-        responses += seeds * (2 * es + 2 * grpo) + asked
+        responses += seeds * 1.5 * (es + grpo) + asked
         operations += seeds * training + asked * token * 2 * size
     return PartCost(part, runs, responses, operations)
 

@@ -14,7 +14,7 @@ from broadreach.report.paper_item import Entry
 def _build(plan: PaperPlan) -> Found:
     studies = plan.scale.studies
     entries = [entry for study in studies for entry in _rows(plan, study)]
-    note = "Share of the 100 largest changes (seeds resampled), largest change, and share of all parameters."
+    note = "Share of the 100 largest changes (t intervals over seeds), largest change, and share of all parameters."
     return Found(tuple(entries), claims_of(plan, studies, "5"), (note,))
 
 

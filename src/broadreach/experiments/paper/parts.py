@@ -9,7 +9,7 @@ from broadreach.experiments.cells import Cell, Job
 from broadreach.experiments.paper.continual import continual_cells
 from broadreach.experiments.paper.plan import PaperPlan
 from broadreach.experiments.paper.scale import Study
-from broadreach.experiments.paper.taus import PUBLISHED_TAUS, is_published, study_taus, threshold_task
+from broadreach.experiments.paper.taus import PUBLISHED_TAUS, is_published, published_shares, study_taus, threshold_task
 from broadreach.experiments.paper.variants import variant_cells
 from broadreach.experiments.study import cell_name, study_cells
 from broadreach.experiments.sweep import sweep_cells
@@ -69,10 +69,12 @@ def _drift(plan: PaperPlan, studies: Sequence[Study]) -> list[Cell]:
 def _threshold(plan: PaperPlan, studies: Sequence[Study]) -> list[Cell]:
     cells = []
     for study in studies:
-        published = ",".join(f"{tau:g}" for tau in PUBLISHED_TAUS[study.setting])
-        taus = ("--taus", published) if is_published(plan, study) else ()
+        if is_published(plan, study):
+            reset = ("--taus", ",".join(f"{tau:g}" for tau in PUBLISHED_TAUS[study.setting]))
+        else:
+            reset = ("--shares", ",".join(f"{share:g}" for share in published_shares(study.setting)))
         task = threshold_task(study)
-        chosen = (*taus, *(("--task", task) if task else ()))
+        chosen = (*reset, *(("--task", task) if task else ()))
         for seed, run in zip(study.seeds, plan.runs(study, "es"), strict=True):
             controls = () if seed == study.seeds[0] else ("--controls", CONTROLS)
             job = Job("thresholding", ("analyze", "threshold", str(run), *chosen, *controls))

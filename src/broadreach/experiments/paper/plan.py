@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,8 @@ from broadreach.experiments.study import METHODS, StudyPlan
 from broadreach.experiments.sweep import SweepPlan
 from broadreach.report.claims import Claim
 from broadreach.report.paper_item import Entry, Kind, PaperItem
+from broadreach.runs.files import explained_disk_errors, write_atomically
+from broadreach.types import UserError
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,27 @@ class PaperPlan:
         grid = (("es.population", tuple(map(str, population.sizes))),)
         chosen = (*population.overrides, *self.overrides)
         return SweepPlan((population.recipe,), chosen, grid, population.seeds, self.folder / population.name)
+
+
+def keep_settings(plan: PaperPlan) -> None:
+    """Write plan.json, or UserError when the folder was begun with another scale or other settings.
+
+    Runs cannot be trained again with other settings in their folders, and old runs must not be told for new ones.
+    """
+    path = plan.folder / "plan.json"
+    asked = {"scale": plan.scale.name, "settings": list(plan.overrides)}
+    try:
+        begun = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        with explained_disk_errors(plan.folder):
+            plan.folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, json.dumps(asked) + "\n")
+        return
+    if begun != asked:
+        said = " ".join(f"--set {item}" for item in begun.get("settings", [])) or "no --set"
+        raise UserError(
+            f"{plan.folder} was begun at scale {begun.get('scale')} with {said}: give the same, or another --out"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,12 +69,17 @@ class Scale:
 
 
 _CURVE = "eval.curve_every=10"
+_PUBLISHED = ("es.precision=paper", "eval.curve_tasks=gsm8k,gpqa", "eval.curve_every=20")
+
+_FAMILIES = "eval.curve_tasks=nano-chain,nano-countdown"
+_WORDS = "eval.curve_tasks=svamp,gsm8k"
+"""Figure 2 follows fixed prompts of the training task and of a held-out one (the paper: GPQA)."""
 
 LAPTOP = Scale(
     name="laptop",
     words="the bundled model of 0.9 M parameters on its four families, two CPU cores",
     studies=(
-        Study("easy", "easy", "demo", "nano", (0, 1, 2), (_CURVE,), baselines=True),
+        Study("easy", "easy", "demo", "nano", (0, 1, 2), (_CURVE, _FAMILIES), baselines=True),
         Study("hard", "hard", "demo", "nano", (0, 1), (_CURVE, "sampling.temperature=0.6")),
     ),
     populations=(Population("population", "demo", (8, 16, 32, 64), (0, 1, 2), (10, 20, 40)),),
@@ -92,7 +97,7 @@ WORKSTATION = Scale(
     name="workstation",
     words="SmolLM2-135M-Instruct on SVAMP and GSM8K with two worked examples, one small GPU or a patient CPU",
     studies=(
-        Study("easy", "easy", "smollm2-svamp", "svamp", (0, 1), (_CURVE,), baselines=True),
+        Study("easy", "easy", "smollm2-svamp", "svamp", (0, 1), (_CURVE, _WORDS), baselines=True),
         Study("hard", "hard", "smollm2-gsm8k", "svamp", (0,), (_CURVE, "sampling.temperature=0.6")),
     ),
     populations=(Population("population", "smollm2-svamp", (8, 16, 32, 64), (0,), (20, 40)),),
@@ -110,10 +115,17 @@ PAPER = Scale(
     name="paper",
     words="the published models, data and settings (Tables 14 to 17)",
     studies=(
-        Study("easy-qwen2.5-1.5b", "easy", "easy-qwen2.5-1.5b", "easy", (0, 1, 2), ("eval.curve_every=20",)),
-        Study("easy-llama-3.2-3b", "easy", "easy-llama-3.2-3b", "easy", (0, 1, 2), ("eval.curve_every=20",)),
-        Study("easy-qwen2.5-7b", "easy", "easy-qwen2.5-7b", "easy", (0, 1, 2), ("eval.curve_every=20",)),
-        Study("hard", "hard", "hard", "hard", (0,), ("eval.curve_every=50",)),
+        Study("easy-qwen2.5-1.5b", "easy", "easy-qwen2.5-1.5b", "easy", (0, 1, 2), _PUBLISHED),
+        Study("easy-llama-3.2-3b", "easy", "easy-llama-3.2-3b", "easy", (0, 1, 2), _PUBLISHED),
+        Study("easy-qwen2.5-7b", "easy", "easy-qwen2.5-7b", "easy", (0, 1, 2), _PUBLISHED),
+        Study(
+            "hard",
+            "hard",
+            "hard",
+            "hard",
+            (0,),
+            ("es.precision=paper", "eval.curve_every=50", "eval.curve_tasks=math500,gpqa"),
+        ),
     ),
     populations=tuple(
         Population(f"population-{size}", recipe, (8, 16, 32, 64), (0,), (100, 200, 300), ("train.updates=300", *extra))

@@ -70,7 +70,7 @@ def _claims(curves: dict[str, Floats]) -> tuple[Claim, ...]:
         if number_ == "7a":
             verdict = CONFIRMED if change.low > 0 else REFUTED if change.high < 0 else UNDECIDED
         else:
-            verdict = REFUTED if change.high < 0 else CONFIRMED if change.low >= 0 else UNDECIDED
+            verdict = REFUTED if change.high < 0 else CONFIRMED if change.low > 0 else UNDECIDED
         said = f"{100 * change.value:+.1f} points [{100 * change.low:+.1f}, {100 * change.high:+.1f}]"
         found.append(Claim(number_, statement, verdict, f"z-score minus {other}: {said}."))
     return tuple(found)

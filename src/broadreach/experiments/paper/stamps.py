@@ -37,14 +37,20 @@ class Stamps:
                 waiting[cell.name] = cell
         return list(waiting.values())
 
-    def write(self, cell: Cell, seconds: float, began: float) -> None:
-        """Leave the stamp of a cell that has ended well; seconds are of all its jobs."""
+    def write(self, cell: Cell, seconds: float, began: float, ended_well: bool) -> None:
+        """Leave the stamp of a cell; its seconds are of all its jobs and of earlier tries that did not end well.
+
+        A cell that ran again because an input did, and found its work done, keeps the seconds that the work took.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
-        stamp = {"asked": self._asked(cell), "seconds": round(seconds, 1), "began": began}
+        before = self.read(cell.name) or {}
+        spent = float(before.get("seconds", 0.0))
+        seconds = max(spent, seconds) if before.get("asked") else spent + seconds
+        stamp = {"asked": self._asked(cell) if ended_well else "", "seconds": round(seconds, 1), "began": began}
         write_atomically(self._path(cell.name), json.dumps(stamp) + "\n")
 
     def seconds(self) -> dict[str, float]:
-        """Finished cell -> the seconds it took."""
+        """Cell -> the seconds it took."""
         found = {}
         for path in sorted(self.folder.glob("*.json")):
             stamp = self.read(path.stem)
@@ -62,7 +68,7 @@ class Stamps:
 
 
 class Stamping:
-    """A `Watcher` that passes everything on and leaves a stamp for every cell that ends well."""
+    """A `Watcher` that passes everything on and leaves a stamp for every cell that ends."""
 
     def __init__(self, stamps: Stamps, watcher: Watcher) -> None:
         self.stamps, self.watcher = stamps, watcher
@@ -80,6 +86,6 @@ class Stamping:
     def ended(self, cell: Cell, failure: str | None) -> None:
         """Stamp it."""
         began = self.began.get(cell.name)
-        if failure is None and began is not None:
-            self.stamps.write(cell, time.time() - began, began)
+        if began is not None:
+            self.stamps.write(cell, time.time() - began, began, failure is None)
         self.watcher.ended(cell, failure)

@@ -10,24 +10,27 @@ from broadreach.experiments.paper.plan import Definition, Found, PaperPlan
 from broadreach.experiments.paper.populations import Floats, model_of, reward_curves, smoothed
 from broadreach.experiments.paper.scale import Population
 from broadreach.experiments.paper.weights import over_seeds
-from broadreach.report.claims import CONFIRMED, REFUTED, UNDECIDED, Claim
+from broadreach.report.claims import CONFIRMED, REFUTED, UNDECIDED, UNMEASURED, Claim
 from broadreach.report.paper_item import Entry
 
 
 def _build(plan: PaperPlan) -> Found:
     entries: list[Entry] = []
     claims: list[Claim] = []
+    smallest: dict[str, int] = {}
     for population in plan.scale.populations:
         curves = {size: smoothed(rows) for size, rows in reward_curves(plan, population).items()}
         entries += _entries(model_of(plan, population), curves, population)
         claims.append(_claim(model_of(plan, population), curves, population))
-    return Found(tuple(entries), tuple(claims), ("Rewards, not percent; intervals resample the seeds alone.",))
+        smallest[population.name] = _smallest(curves)
+    claims.append(_sizes({model_of(plan, one): smallest[one.name] for one in plan.scale.populations}))
+    return Found(tuple(entries), tuple(claims), ("Rewards, not percent; intervals are Student's t over seeds.",))
 
 
 def _entries(panel: str, curves: dict[int, Floats], population: Population) -> list[Entry]:
     reference = curves[max(curves)]
     found = []
-    for update in population.marks:
+    for update in _marks(population, reference):
         for size, rows in curves.items():
             level = over_seeds(rows[:, update - 1].tolist())
             gap = over_seeds((rows[:, update - 1] - reference[:, update - 1]).tolist())
@@ -42,10 +45,15 @@ def _entries(panel: str, curves: dict[int, Floats], population: Population) -> l
     return found
 
 
+def _marks(population: Population, curves: Floats) -> list[int]:
+    """The updates to show that the runs have; their last one where they have none."""
+    return [mark for mark in population.marks if mark <= curves.shape[1]] or [curves.shape[1]]
+
+
 def _claim(model: str, curves: dict[int, Floats], population: Population) -> Claim:
     """The paper: N = 32 is adequate at every update it shows, N = 8 at fewer the smaller the model."""
     half, top = sorted(curves)[-2:]
-    last = population.marks[-1] - 1
+    last = _marks(population, curves[top])[-1] - 1
     gaps = [float(a[last] - b[last]) for a, b in zip(curves[half], curves[top], strict=True)]
     mean, low, high = over_seeds(gaps)
     statement = f"N = {half} is adequate: within {TOLERANCE} of N = {top} at the last update ({model})"
@@ -54,6 +62,22 @@ def _claim(model: str, curves: dict[int, Floats], population: Population) -> Cla
         return Claim("7c", statement, UNDECIDED, f"{said}; one seed, so there is no interval.")
     verdict = CONFIRMED if low >= -TOLERANCE else REFUTED if high < -TOLERANCE else UNDECIDED
     return Claim("7c", statement, verdict, f"{said} [{low:+.4f}, {high:+.4f}] over {len(gaps)} seeds.")
+
+
+def _smallest(curves: dict[int, Floats]) -> int:
+    """The smallest population that is adequate at the last update, on average over seeds."""
+    best = float(curves[max(curves)][:, -1].mean())
+    return min(size for size, rows in curves.items() if float(rows[:, -1].mean()) >= best - TOLERANCE)
+
+
+def _sizes(smallest: dict[str, int]) -> Claim:
+    """The paper: larger models need smaller populations. Its models are listed from small to large."""
+    statement = "Larger models need smaller populations"
+    said = ", ".join(f"{model}: N = {size}" for model, size in smallest.items())
+    said = f"Smallest adequate population at the last update: {said}."
+    if len(smallest) < 2:
+        return Claim("7e", statement, UNMEASURED, f"{said} One model at this scale.")
+    return Claim("7e", statement, UNDECIDED, f"{said} There is no interval to decide by.")
 
 
 def _published() -> tuple[Entry, ...]:

@@ -58,12 +58,12 @@ def _claims(rows: list[dict[str, str]]) -> list[Claim]:
         value, low, high = ends(row, "kappa_pair", "kappa_pair_low", "kappa_pair_high")
         statement = f"Subtracting the mirrored evaluation {'lowers' if fixed else 'raises'} the variance: {_row(row)}"
         if low is None or value is None or high is None:
-            found.append(Claim("7b", statement, UNDECIDED, "kappa is undefined: X+ does not vary."))
+            found.append(Claim("7d", statement, UNDECIDED, "kappa is undefined: X+ does not vary."))
             continue
         below = CONFIRMED if high < 1 else REFUTED if low > 1 else UNDECIDED
         above = {CONFIRMED: REFUTED, REFUTED: CONFIRMED}.get(below, UNDECIDED)
         evidence = f"kappa pair {value:.3g} [{low:.3g}, {high:.3g}] at sigma {largest:g}."
-        found.append(Claim("7b", statement, below if fixed else above, evidence))
+        found.append(Claim("7d", statement, below if fixed else above, evidence))
     return found
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from broadreach.analysis.null_paper import ALPHA, MEMBERS
+from broadreach.evaluation.published import published_rows
 from broadreach.experiments.catalogue import resolve
 from broadreach.experiments.paper.plan import PaperPlan
 from broadreach.experiments.paper.scale import Study
@@ -12,8 +14,20 @@ PUBLISHED_TAUS = {
     "easy": (2.5e-4, 5e-4, 1e-3, 1.5e-3, 2e-3),
     "hard": (2.5e-4, 5e-4, 1e-3, 1.5e-3, 2e-3, 2.5e-3, 3e-3),
 }
-PUBLISHED_SPREAD = 2.5e-4 * math.sqrt(234 / 32)
-"""alpha sqrt(T / N) of the Easy runs: what noise alone moves a coordinate by."""
+PUBLISHED_UPDATES = {"easy": 234, "hard": 630}
+"""Two epochs of 7,473 problems and one of 40,315, in batches of 64."""
+
+
+def published_spread(setting: str) -> float:
+    """alpha sqrt(T / N) of the published ES runs: what noise alone moves a coordinate by."""
+    return ALPHA * math.sqrt(PUBLISHED_UPDATES[setting] / MEMBERS)
+
+
+def published_shares(setting: str) -> tuple[float, ...]:
+    """The shares of moved coordinates that the thresholds reset: of Qwen2.5-1.5B in Easy, of DeepSeek in Hard."""
+    model = {"easy": "Qwen2.5-1.5B-Instruct", "hard": "DeepSeek-R1-Distill-Qwen-1.5B"}[setting]
+    rows = [row for row in published_rows("threshold.csv") if row["model"] == model and row["delta_points"]]
+    return tuple(float(row["sparsity_percent"]) / 100 for row in rows if row["tau"] != "0")
 
 
 def is_published(plan: PaperPlan, study: Study) -> bool:
@@ -32,7 +46,7 @@ def study_taus(plan: PaperPlan, study: Study) -> tuple[float, ...]:
     if config.train.updates is None:
         return taus
     spread = config.es.alpha * math.sqrt(config.train.updates / config.es.population)
-    return tuple(tau * spread / PUBLISHED_SPREAD for tau in taus)
+    return tuple(tau * spread / published_spread(study.setting) for tau in taus)
 
 
 def threshold_task(study: Study) -> str | None:

@@ -6,11 +6,18 @@ from broadreach.experiments.paper.files import csv_rows, ends, model_of
 from broadreach.experiments.paper.plan import Definition, Found, PaperPlan
 from broadreach.report.paper_item import Entry
 
+NATS = ("js_", "entropy", "eps_succ")
+
+
+def _unit(quantity: str) -> str:
+    """Nats for divergences and entropies; probabilities, covariances and ratios are plain numbers."""
+    return "nats" if any(part in quantity for part in NATS) and "over" not in quantity else "ratio"
+
 
 def _build(plan: PaperPlan) -> Found:
     model = model_of(plan, plan.scale.easy[0])
     entries = tuple(
-        Entry("ours", model, row["name"], f"update {row['step']}", *ends(row), unit="ratio")
+        Entry("ours", model, row["quantity"], f"update {row['step']}", *ends(row), unit=_unit(row["quantity"]))
         for row in csv_rows(plan.folder / "theory" / "diversity.csv")
     )
     return Found(entries, (), ("What each row is, its unit and how far to trust it: docs/diversity.md.",))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from broadreach.evaluation.statistics import bootstrap
+from broadreach.evaluation.student import student_interval
 from broadreach.experiments.paper.files import Ends, csv_rows, ends, json_object, model_of, percent
 from broadreach.experiments.paper.plan import PaperPlan
 from broadreach.experiments.paper.scale import Study
@@ -29,10 +29,10 @@ def drifts(runs: Sequence[Path]) -> list[dict[str, Any]]:
 
 
 def over_seeds(values: Sequence[float]) -> Ends:
-    """Mean over seeds, with a bootstrap interval over them where there are several."""
+    """Mean over seeds, with Student's t interval where there are several."""
     if len(values) < 2:
         return float(values[0]), None, None
-    found = bootstrap(values)
+    found = student_interval(values)
     return found.value, found.low, found.high
 
 
