@@ -51,7 +51,7 @@ def continual_cells(plan: PaperPlan) -> list[Cell]:
         run = str(sequence_run(plan, sequence))
         tasks = plan.scale.continual_tasks
         stages = ",".join(f'{{method="{sequence.method}",set={{"task.name"="{task}"}}}}' for task in tasks)
-        chosen = (*study.overrides, *plan.overrides, *sequence.overrides, "eval.curve_every=0", "eval.curve_at=[]")
+        chosen = (*plan.plain(study), *sequence.overrides)
         chosen = (*chosen, f"train.stages=[{stages}]")
         settings = [part for item in chosen for part in ("--set", item)]
         jobs = (

@@ -31,6 +31,10 @@ class PaperPlan:
         seeds, folder = study.seeds, self.folder / study.name
         return StudyPlan((study.recipe,), chosen, METHODS, seeds, "updates", study.suite, study.baselines, folder)
 
+    def plain(self, study: Study) -> tuple[str, ...]:
+        """The settings of a study without evaluations during training, for runs beside it."""
+        return tuple(item for item in (*study.overrides, *self.overrides) if not item.startswith("eval.curve_"))
+
     def runs(self, study: Study, method: str) -> list[Path]:
         """The run folders of one method, a seed each."""
         return [self.study(study).run(method, seed) for seed in study.seeds]

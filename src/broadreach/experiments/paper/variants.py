@@ -65,7 +65,7 @@ def variant_cells(plan: PaperPlan) -> list[Cell]:
     for variant in plan_variants(plan):
         for seed in plan.scale.settings_seeds:
             run = variant_run(plan, variant, seed)
-            chosen = (*study.overrides, *plan.overrides, *variant.overrides, f"seed={seed}", "eval.curve_every=0")
+            chosen = (*plan.plain(study), *variant.overrides, f"seed={seed}")
             settings = [part for item in chosen for part in ("--set", item)]
             train = ("train", study.recipe, *settings, "--run", str(run), "--json")
             jobs = (Job("training", train), Job("evaluating", ("eval", str(run), "--json")))
