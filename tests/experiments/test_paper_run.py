@@ -10,7 +10,7 @@ from broadreach.cli import app
 from broadreach.experiments.paper import scale as scales
 from broadreach.experiments.paper.catalogue import find
 from broadreach.experiments.paper.collect import collect_into
-from broadreach.experiments.paper.plan import PaperPlan
+from broadreach.experiments.paper.plan import PaperPlan, held
 from broadreach.experiments.paper.scale import Population, Scale, Study
 from broadreach.types import UserError
 
@@ -129,8 +129,15 @@ def test_other_settings_in_the_same_folder_are_refused(place):
     asked = ["paper", "run", "table-2", "--scale", "tiny", "--out", str(folder), "--set", "es.sigma=0.01"]
     answer = CliRunner().invoke(app, asked)
     assert isinstance(answer.exception, UserError)
-    assert "was begun at scale tiny with no --set: give the same, or another --out" in str(answer.exception)
+    assert "give the same --scale and --set, or another --out" in str(answer.exception)
     assert (folder / "items" / "table-2.csv").read_bytes() == before
+
+
+def test_a_folder_in_use_is_refused(place):
+    folder, _ = place
+    with held(PaperPlan(TINY, folder)):
+        answer = CliRunner().invoke(app, ["paper", "run", "table-2", "--scale", "tiny", "--out", str(folder)])
+    assert isinstance(answer.exception, UserError) and "being written by another process" in str(answer.exception)
 
 
 def test_the_theory_is_measured_and_one_bad_file_does_not_stop_the_others(place):

@@ -68,7 +68,7 @@ def run(
     from broadreach.experiments.paper.catalogue import find
     from broadreach.experiments.paper.collect import collect_into
     from broadreach.experiments.paper.parts import cells_for
-    from broadreach.experiments.paper.plan import PaperPlan, keep_settings
+    from broadreach.experiments.paper.plan import PaperPlan, held
     from broadreach.experiments.paper.scale import get_scale
     from broadreach.experiments.paper.stamps import Stamps
 
@@ -84,10 +84,11 @@ def run(
     cells, limit = cells_for(parts, plan), memory.budget(memory_gb)
     stamps = Stamps(plan.folder / "done")
     waiting = memory.sized(stamps.unfinished(cells), plan.folder)
-    keep_settings(plan)
-    console.print(f"scale {chosen.name}: {chosen.words}; {len(cells) - len(waiting)} of {len(cells)} parts are done")
-    failures = _run_cells(console, waiting, jobs, plan, stamps, limit)
-    collected = collect_into(definitions, plan, stamps.seconds())
+    with held(plan):
+        done = len(cells) - len(waiting)
+        console.print(f"scale {chosen.name}: {chosen.words}; {done} of {len(cells)} parts are done")
+        failures = _run_cells(console, waiting, jobs, plan, stamps, limit)
+        collected = collect_into(definitions, plan, stamps.seconds())
     for line in collected.lines:
         console.print(line)
     for name, reason in collected.failures.items():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from broadreach.experiments.study import METHODS, StudyPlan
 from broadreach.experiments.sweep import SweepPlan
 from broadreach.report.claims import Claim
 from broadreach.report.paper_item import Entry, Kind, PaperItem
-from broadreach.runs.files import explained_disk_errors, write_atomically
+from broadreach.runs.files import explained_disk_errors, lock_or_refuse, sync
 from broadreach.types import UserError
 
 
@@ -50,25 +51,25 @@ class PaperPlan:
         return SweepPlan((population.recipe,), chosen, grid, population.seeds, self.folder / population.name)
 
 
-def keep_settings(plan: PaperPlan) -> None:
-    """Write plan.json, or UserError when the folder was begun with another scale or other settings.
+@contextmanager
+def held(plan: PaperPlan) -> Iterator[None]:
+    """Hold the folder; UserError when another process does, or when it was begun with another scale or other settings.
 
     Runs cannot be trained again with other settings in their folders, and old runs must not be told for new ones.
     """
-    path = plan.folder / "plan.json"
-    asked = {"scale": plan.scale.name, "settings": list(plan.overrides)}
-    try:
-        begun = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        with explained_disk_errors(plan.folder):
-            plan.folder.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, json.dumps(asked) + "\n")
-        return
-    if begun != asked:
-        said = " ".join(f"--set {item}" for item in begun.get("settings", [])) or "no --set"
-        raise UserError(
-            f"{plan.folder} was begun at scale {begun.get('scale')} with {said}: give the same, or another --out"
-        )
+    asked = json.dumps({"scale": plan.scale.name, "settings": list(plan.overrides)})
+    with explained_disk_errors(plan.folder):
+        plan.folder.mkdir(parents=True, exist_ok=True)
+    with open(plan.folder / "plan.json", "a+", encoding="utf-8") as file:
+        lock_or_refuse(file, plan.folder)
+        file.seek(0)
+        begun = file.read().strip()
+        if not begun:
+            file.write(asked + "\n")
+            sync(file)
+        elif begun != asked:
+            raise UserError(f"{plan.folder} was begun with {begun}: give the same --scale and --set, or another --out")
+        yield
 
 
 @dataclass(frozen=True, slots=True)
