@@ -7,7 +7,7 @@ from collections import Counter
 from broadreach.experiments.paper.files import claims_of, model_of, percent
 from broadreach.experiments.paper.plan import Definition, Found, PaperPlan
 from broadreach.experiments.paper.scale import Study
-from broadreach.experiments.paper.weights import drifts, null_ends, over_seeds
+from broadreach.experiments.paper.weights import drifts, null_ends, over_seeds, share_over_seeds
 from broadreach.report.paper_item import Entry
 
 
@@ -28,9 +28,9 @@ def _rows(plan: PaperPlan, study: Study) -> list[Entry]:
     for kind in kinds:
         for name, runs in methods.items():
             counts = [Counter(place["kind"] for place in run["top"]) for run in runs]
-            shares = [100 * count[kind] / max(1, sum(count.values())) for count in counts]
+            shares = [count[kind] / max(1, sum(count.values())) for count in counts]
             largest = [float(run["kinds"][kind]["max_change"]) for run in runs]
-            found.append(Entry("ours", panel, kind, f"{name}, of the top 100", *over_seeds(shares)))
+            found.append(Entry("ours", panel, kind, f"{name}, of the top 100", *share_over_seeds(shares)))
             found.append(Entry("ours", panel, kind, f"{name}, largest change", *over_seeds(largest), unit="ratio"))
         found.append(
             Entry(

@@ -9,7 +9,7 @@ from broadreach.experiments.paper.files import claims_of, model_of, percent
 from broadreach.experiments.paper.plan import Definition, Found, PaperPlan
 from broadreach.experiments.paper.scale import Study
 from broadreach.experiments.paper.taus import published_spread, study_taus
-from broadreach.experiments.paper.weights import drifts, null_ends, over_seeds, ratio_over_seeds
+from broadreach.experiments.paper.weights import drifts, null_ends, over_seeds, ratio_over_seeds, share_over_seeds
 from broadreach.report.paper_item import Entry
 
 
@@ -34,7 +34,7 @@ def _rows(plan: PaperPlan, study: Study) -> list[Entry]:
         column = f"s(tau = {tau:.3g})"
         for name, runs in (("ES", es), ("GRPO", grpo)):
             shares = [list(one["model"]["sparsity"].values())[index] for one in runs]
-            found.append(Entry("ours", panel, name, column, *percent(over_seeds(shares))))
+            found.append(Entry("ours", panel, name, column, *share_over_seeds(shares)))
         found += _null(panel, plan, study, f"s_{float(f'{tau:.4g}'):g}", column)
     return found
 

@@ -9,7 +9,7 @@ from broadreach.evaluation.published import published_rows
 from broadreach.experiments.paper.plan import Definition, Found, PaperPlan
 from broadreach.experiments.paper.populations import Floats, model_of, reward_curves, smoothed
 from broadreach.experiments.paper.scale import Population
-from broadreach.experiments.paper.weights import over_seeds
+from broadreach.experiments.paper.weights import over_seeds, share_over_seeds
 from broadreach.report.claims import CONFIRMED, REFUTED, UNDECIDED, UNMEASURED, Claim
 from broadreach.report.paper_item import Entry
 
@@ -40,8 +40,7 @@ def _entries(panel: str, curves: dict[int, Floats], population: Population) -> l
                 found.append(Entry("ours", panel, f"update {update}", column, *gap, unit="reward"))
     for size, rows in curves.items():
         share = [float(np.mean(row >= best - TOLERANCE)) for row, best in zip(rows, reference, strict=True)]
-        mean, low, high = over_seeds([100 * one for one in share])
-        found.append(Entry("ours", panel, "updates at which N is adequate", f"N = {size}", mean, low, high))
+        found.append(Entry("ours", panel, "updates at which N is adequate", f"N = {size}", *share_over_seeds(share)))
     return found
 
 

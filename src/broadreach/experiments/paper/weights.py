@@ -36,6 +36,12 @@ def over_seeds(values: Sequence[float]) -> Ends:
     return found.value, found.low, found.high
 
 
+def share_over_seeds(values: Sequence[float]) -> Ends:
+    """As `over_seeds` for shares of one, in percent; the interval ends at 0 and at 100."""
+    value, low, high = percent(over_seeds(values))
+    return value, None if low is None else max(0.0, low), None if high is None else min(100.0, high)
+
+
 def ratio_over_seeds(above: Sequence[float], below: Sequence[float]) -> Ends:
     """Geometric mean of ratios, paired by seed."""
     found = over_seeds([math.log(a / b) for a, b in zip(above, below, strict=True)])
