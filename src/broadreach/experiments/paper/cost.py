@@ -60,7 +60,8 @@ def assumptions(plan: PaperPlan) -> str:
     lengths = ", ".join(f"{kind} {TOKENS[kind][0]} + {TOKENS[kind][1]}" for kind in kinds)
     return (
         f"2 x parameters operations a token forward, 6 x for GRPO's gradient; prompt + response tokens: {lengths}; "
-        f"{GPU_RATE:.0e} operations a second on one H100-class GPU, {CPU_RATE:.0e} on two CPU cores"
+        f"{GPU_RATE:.0e} operations a second on one H100-class GPU, {CPU_RATE:.0e} on two CPU cores; "
+        "models far below 1 B do not fill a GPU and take longer"
     )
 
 
