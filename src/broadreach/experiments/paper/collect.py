@@ -66,7 +66,7 @@ def _about(plan: PaperPlan, seconds: Mapping[str, float], made: Sequence[str], b
     commands = {**before.get("collected", {})}
     date = datetime.now(UTC).date().isoformat()
     for item in made:
-        commands[item] = f"{' '.join(['broadreach', *sys.argv[1:]])} (commit {facts['commit']}, {date})"
+        commands[item] = f"{_command()} (commit {facts['commit']}, {date})"
     return {
         "scale": plan.scale.name,
         "words": plan.scale.words,
@@ -78,6 +78,15 @@ def _about(plan: PaperPlan, seconds: Mapping[str, float], made: Sequence[str], b
         "seconds": {name: round(spent) for name, spent in parts.items()},
         "collected": commands,
     }
+
+
+def _command() -> str:
+    """What was asked, without where it was put."""
+    words = sys.argv[1:]
+    while "--out" in words:
+        place = words.index("--out")
+        del words[place : place + 2]
+    return " ".join(["broadreach", *words])
 
 
 def _shown(error: FileNotFoundError, folder: Path) -> str:
