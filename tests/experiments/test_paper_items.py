@@ -21,6 +21,8 @@ from broadreach.experiments.paper.scale import LAPTOP, PAPER, SCALES, Population
 from broadreach.experiments.paper.stamps import Stamping, Stamps
 from broadreach.experiments.paper.taus import is_published, study_taus
 from broadreach.experiments.paper.variants import plan_variants
+from broadreach.report.paper_files import read_about, read_items
+from broadreach.report.paper_page import write_paper_page
 from broadreach.types import UserError
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "paper"
@@ -202,3 +204,13 @@ def test_the_tables_of_the_package_are_readable_csv():
         with open(path, encoding="utf-8", newline="") as file:
             rows = list(csv.reader(file))
         assert len({len(row) for row in rows}) == 1, path.name
+
+
+def test_the_committed_results_draw_the_page(tmp_path):
+    """docs/results/paper is what docs/results.md speaks of: every item is there, and the CSV files alone make the page."""
+    folder = Path(__file__).parents[2] / "docs" / "results" / "paper"
+    items = read_items(folder, [item.blank() for item in ITEMS.values()])
+    assert all(any(entry.origin == "ours" for entry in item.entries) for item in items)
+    about = read_about(folder)
+    assert about["commit"] and about["command"] == ["broadreach paper run all --scale laptop"]
+    assert write_paper_page(items, about, tmp_path).stat().st_size > 500_000
