@@ -207,7 +207,7 @@ def test_the_tables_of_the_package_are_readable_csv():
 
 
 def test_the_committed_results_draw_the_page(tmp_path):
-    """docs/results/paper is what docs/results.md speaks of: every item is there, and the CSV files alone make the page."""
+    """docs/results/paper holds every item, and its CSV files alone make the page."""
     folder = Path(__file__).parents[2] / "docs" / "results" / "paper"
     items = read_items(folder, [item.blank() for item in ITEMS.values()])
     assert all(any(entry.origin == "ours" for entry in item.entries) for item in items)
