@@ -77,7 +77,7 @@ def test_every_task_of_a_suite_exists_and_an_unknown_suite_is_named() -> None:
     assert {one.task for suite in SUITES.values() for one in suite.tasks} <= set(built_in_names())
     with pytest.raises(UserError, match="unknown suite 'hrad'; did you mean hard"):
         get_suite("hrad")
-    with pytest.raises(UserError, match="suites: easy, hard, nano"):
+    with pytest.raises(UserError, match="suites: easy, hard, svamp, nano"):
         get_suite("xyz")
 
 
