@@ -11,6 +11,7 @@ import pytest
 
 from broadreach.experiments.cells import Cell, Job, environment, run_cells
 from broadreach.runs.folder import RunFolder
+from broadreach.types import UserError
 
 SMALL = ["--set", "es.population=2", "--set", "train.batch=4", "--set", "sampling.temperature=0.8"]
 
