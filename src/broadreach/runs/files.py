@@ -35,9 +35,16 @@ def explained_disk_errors(path: Path) -> Iterator[None]:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write aside, sync, rename: readers see the old file or the new one, never a part."""
+    """Write aside, sync, rename: readers see the old file or the new one, never a part.
+
+    What a killed process left aside is removed.
+    """
     aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     with explained_disk_errors(path):
+        for left in path.parent.iterdir():
+            name, _, writer = left.name.removesuffix(".tmp").rpartition(".")
+            if name == f".{path.name}" and left.suffix == ".tmp" and not Path(f"/proc/{writer}").exists():
+                left.unlink(missing_ok=True)
         with open(aside, "w", encoding="utf-8") as file:
             file.write(text)
             sync(file)
