@@ -133,6 +133,13 @@ def test_other_settings_in_the_same_folder_are_refused(place):
     assert (folder / "items" / "table-2.csv").read_bytes() == before
 
 
+@pytest.mark.parametrize("command", [["run", "table-2"], ["report"]], ids=["run", "report"])
+def test_a_file_in_the_place_of_the_folder_is_one_clear_error(place, tmp_path, command):
+    (tmp_path / "file").write_text("")
+    answer = CliRunner().invoke(app, ["paper", *command, "--scale", "tiny", "--out", str(tmp_path / "file")])
+    assert isinstance(answer.exception, UserError) and "a file stands in its way" in str(answer.exception)
+
+
 def test_a_folder_in_use_is_refused(place):
     folder, _ = place
     with held(PaperPlan(TINY, folder)):

@@ -27,6 +27,8 @@ FLAGS = [
     "about:blank",
 ]
 
+NOISE = {"Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown"}
+
 
 def chromium() -> str | None:
     """Where Chromium is, or None."""
@@ -96,6 +98,22 @@ class Browser:
         text = {"text": "\r"} if key == "Enter" else {}
         for kind in ("keyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code, **text)
+
+    def complaints(self) -> list[dict[str, Any]]:
+        """What the page has said on its console since it was opened."""
+        return [event for event in self.events if event["method"] in NOISE]
+
+    def fetched(self) -> list[str]:
+        """What the page has asked for since it was opened, its own data left out."""
+        asked = [e["params"]["request"]["url"] for e in self.events if e["method"] == "Network.requestWillBeSent"]
+        return [url for url in asked if not url.startswith("data:")]
+
+    def tab_to_summary(self) -> None:
+        """Tab until a lid that opens has the focus; after 60 keys it gives up."""
+        for _ in range(60):
+            self.press("Tab")
+            if self.evaluate("document.activeElement.tagName") == "SUMMARY":
+                break
 
     def screenshot(self, path: Path) -> None:
         """The whole page as PNG."""

@@ -25,7 +25,6 @@ pytestmark = [
     ),
 ]
 FAST = {"draws": 200}
-NOISE = {"Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown"}
 
 
 @pytest.fixture(scope="module")
@@ -72,9 +71,8 @@ def test_it_loads_quietly_and_fits_the_screen(browser: Browser, page: Path, widt
     load_page(browser, page, width, dark)
     browser.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
     assert browser.evaluate("document.documentElement.scrollWidth") <= width
-    assert [event for event in browser.events if event["method"] in NOISE] == []
-    asked = [e["params"]["request"]["url"] for e in browser.events if e["method"] == "Network.requestWillBeSent"]
-    assert [url for url in asked if not url.startswith("data:")] == [page.resolve().as_uri()]
+    assert browser.complaints() == []
+    assert browser.fetched() == [page.resolve().as_uri()]
 
 
 def test_solved_by_and_never_by_pick_the_problems_of_the_stores(browser: Browser, page: Path, runs: list[Path]) -> None:
@@ -135,7 +133,7 @@ def test_a_click_opens_the_responses_and_hostile_text_stays_text(browser: Browse
     heads = browser.evaluate("[...document.querySelectorAll('#x-body h4')].map(h => h.textContent).join('|')")
     assert "correct" in heads and "tokens" in heads
     assert "open=nano-chain-0000" in browser.evaluate("location.hash")
-    assert [event for event in browser.events if event["method"] in NOISE] == []
+    assert browser.complaints() == []
 
 
 def test_it_works_by_keyboard_alone(browser: Browser, page: Path) -> None:

@@ -18,7 +18,6 @@ pytestmark = [
         chromium() is None and os.environ.get("CI") != "true", reason="chromium is not installed (apt install chromium)"
     ),
 ]
-NOISE = {"Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown"}
 
 
 @pytest.fixture(scope="module")
@@ -41,9 +40,8 @@ def test_it_loads_quietly_and_fits_the_screen(browser: Browser, page: Path, widt
     assert browser.evaluate("document.documentElement.scrollWidth") <= width
     assert browser.evaluate("document.querySelectorAll('figure svg').length") == 4
     assert browser.evaluate("window.pwned === undefined") is True
-    assert [event for event in browser.events if event["method"] in NOISE] == []
-    asked = [e["params"]["request"]["url"] for e in browser.events if e["method"] == "Network.requestWillBeSent"]
-    assert [url for url in asked if not url.startswith("data:")] == [page.resolve().as_uri()]
+    assert browser.complaints() == []
+    assert browser.fetched() == [page.resolve().as_uri()]
 
 
 def test_no_name_of_a_row_is_broken_letter_by_letter_on_a_phone(browser: Browser, page: Path) -> None:
@@ -63,10 +61,7 @@ def test_ours_and_the_published_stand_side_by_side_on_a_wide_screen(browser: Bro
 
 def test_a_folded_table_opens_by_keyboard_alone(browser: Browser, page: Path) -> None:
     browser.open(page, 1280)
-    for _ in range(60):
-        browser.press("Tab")
-        if browser.evaluate("document.activeElement.tagName") == "SUMMARY":
-            break
+    browser.tab_to_summary()
     assert browser.evaluate("document.activeElement.textContent") == "Published: 3 tables, 315 numbers"
     assert browser.evaluate("document.activeElement.parentElement.open") is False
     browser.press("Enter")

@@ -43,10 +43,8 @@ def test_it_loads_quietly_and_fits_the_screen(browser: Browser, page: Path, widt
     browser.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
     assert browser.evaluate("document.documentElement.scrollWidth") <= width
     assert browser.evaluate("document.querySelectorAll('figure svg').length") == 6
-    noise = {"Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown"}
-    assert [event for event in browser.events if event["method"] in noise] == []
-    asked = [e["params"]["request"]["url"] for e in browser.events if e["method"] == "Network.requestWillBeSent"]
-    assert [url for url in asked if not url.startswith("data:")] == [page.resolve().as_uri()]
+    assert browser.complaints() == []
+    assert browser.fetched() == [page.resolve().as_uri()]
 
 
 def test_text_keeps_its_contrast_in_both_schemes(browser: Browser, page: Path) -> None:
@@ -58,10 +56,7 @@ def test_text_keeps_its_contrast_in_both_schemes(browser: Browser, page: Path) -
 
 def test_a_problem_opens_by_keyboard_alone(browser: Browser, page: Path) -> None:
     browser.open(page, 1366)
-    for _ in range(60):
-        browser.press("Tab")
-        if browser.evaluate("document.activeElement.tagName") == "SUMMARY":
-            break
+    browser.tab_to_summary()
     assert browser.evaluate("document.activeElement.parentElement.className") == "problem"
     assert browser.evaluate("document.activeElement.parentElement.open") is False
     browser.press("Enter")

@@ -49,12 +49,11 @@ def _below(data: Comparison, stats: Statistics) -> Claim:
         return absent("1f", statement)
     counts, drawn = zip(*(stats.cells_below(data.tasks, method, ks) for method in (grpo, es)), strict=True)
     low, high = np.quantile(drawn[0] - drawn[1], [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist()
-    verdict = CONFIRMED if low > 0 else REFUTED if high < 0 else UNDECIDED
     said = (
         f"GRPO below in {counts[0]} and ES in {counts[1]} of {len(ks) * len(data.tasks)} cells (task, K); "
         f"difference over the bootstrap draws [{low:+.0f}, {high:+.0f}]."
     )
-    return Claim("1f", statement, verdict, said.replace("-", "−"))
+    return Claim("1f", statement, rises({"low": low, "high": high}), said.replace("-", "−"))
 
 
 def entropy_claims(data: Comparison, stats: Statistics) -> list[Claim]:

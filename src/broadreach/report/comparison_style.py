@@ -18,13 +18,13 @@ class Style:
 
 
 BASE_STYLE = Style("base", (0, (1, 1.2)), "s")
-_KNOWN = {
+METHOD_STYLES = {
     "es": Style("es", "-", "o"),
     "grpo": Style("noise", (0, (5, 1.6)), "^"),
     "es->grpo": Style("extra", (0, (6, 1.5, 1.2, 1.5)), "D"),
     "grpo->es": Style("good", (0, (3, 1.2, 1, 1.2, 1, 1.2)), "v"),
 }
-_SPARE = (
+SPARE_STYLES = (
     Style("muted", "-", "P"),
     Style("ink", (0, (5, 1.6)), "X"),
     Style("es", (0, (2, 1.2)), "<"),
@@ -37,14 +37,14 @@ _SPARE = (
 def styles(data: Comparison) -> dict[str, Style]:
     """Method key (and "base") -> style: the usual methods always look alike, the others take what is left."""
     found = {"base": BASE_STYLE}
-    free = list(_SPARE)
+    free = list(SPARE_STYLES)
     taken: set[str] = set()
     for number, method in enumerate(data.methods):
-        if method.name in _KNOWN and method.name not in taken:
-            found[method.key] = _KNOWN[method.name]
+        if method.name in METHOD_STYLES and method.name not in taken:
+            found[method.key] = METHOD_STYLES[method.name]
             taken.add(method.name)
         else:
-            found[method.key] = free.pop(0) if free else _SPARE[number % len(_SPARE)]
+            found[method.key] = free.pop(0) if free else SPARE_STYLES[number % len(SPARE_STYLES)]
     return found
 
 

@@ -9,7 +9,7 @@ from textwrap import fill
 from typing import Any
 
 from broadreach.report.comparison_figures import line, log_k, marks, slug
-from broadreach.report.comparison_style import BASE_STYLE, Style
+from broadreach.report.comparison_style import BASE_STYLE, METHOD_STYLES, SPARE_STYLES, Style
 from broadreach.report.paper_item import Entry, Origin, PaperItem
 from broadreach.report.paper_labels import FAR, place_labels
 from broadreach.report.paper_layout import Group, groups, partners
@@ -17,24 +17,10 @@ from broadreach.report.paper_words import bracket, common_decimals, level, with_
 from broadreach.report.svg import Figure, Palette
 from broadreach.report.words import number
 
-KNOWN = {
-    "base": BASE_STYLE,
-    "es": Style("es", "-", "o"),
-    "grpo": Style("noise", (0, (5, 1.6)), "^"),
-    "es->grpo": Style("extra", (0, (6, 1.5, 1.2, 1.5)), "D"),
-    "grpo->es": Style("good", (0, (3, 1.2, 1, 1.2, 1, 1.2)), "v"),
-}
-"""The methods look as they do in comparisons (comparison_style.py)."""
-SPARE = (
-    Style("es", "-", "o"),
-    Style("noise", (0, (5, 1.6)), "^"),
-    Style("good", (0, (3, 1.2, 1, 1.2, 1, 1.2)), "v"),
-    Style("extra", (0, (6, 1.5, 1.2, 1.5)), "D"),
-    Style("muted", "-", "P"),
-    Style("ink", (0, (5, 1.6)), "X"),
-    Style("es", (0, (2, 1.2)), "<"),
-    Style("noise", "-", ">"),
-)
+KNOWN = {"base": BASE_STYLE, **METHOD_STYLES}
+"""The methods look as they do in comparisons."""
+SPARE = (*(METHOD_STYLES[name] for name in ("es", "grpo", "grpo->es", "es->grpo")), *SPARE_STYLES)
+"""What other rows take, those of the methods first."""
 MANY = 4
 """More published figures than this, without counterparts of ours, are folded away."""
 MARKED = 8

@@ -21,7 +21,9 @@ def file_name(text: str) -> str:
 
 @contextmanager
 def explained_disk_errors(path: Path) -> Iterator[None]:
-    """Turn a full or read-only disk into one clear UserError; what was written before stays valid."""
+    """Turn a full or read-only disk, or a file where a folder should be, into one clear UserError; what was written
+    before stays valid.
+    """
     try:
         yield
     except OSError as error:
@@ -31,6 +33,8 @@ def explained_disk_errors(path: Path) -> Iterator[None]:
             raise UserError(
                 f"cannot write {path}: {error.strerror}; choose another folder with --set run.dir=..."
             ) from None
+        if error.errno in (errno.EEXIST, errno.ENOTDIR):
+            raise UserError(f"{path} cannot be a folder: a file stands in its way; choose another place") from None
         raise
 
 

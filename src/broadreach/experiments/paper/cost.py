@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from broadreach.config import Config
-from broadreach.experiments.catalogue import resolve
 from broadreach.experiments.paper.plan import PaperPlan
 from broadreach.experiments.paper.scale import Study
-from broadreach.experiments.paper.taus import PUBLISHED_TAUS, threshold_task
+from broadreach.experiments.paper.taus import published_run, threshold_task
 from broadreach.experiments.paper.variants import plan_variants
 from broadreach.tasks.suites import get_suite
 
@@ -66,10 +65,10 @@ def assumptions(plan: PaperPlan) -> str:
 
 
 def _studies(plan: PaperPlan, part: str) -> PartCost:
-    studies = plan.scale.easy if part == "easy" else plan.scale.hard
+    studies = plan.scale.of(part)
     runs, responses, operations = 0, 0.0, 0.0
     for study in studies:
-        config = resolve((study.recipe,), (*study.overrides, *plan.overrides))
+        config = plan.config(study)
         each, seeds = _updates(config) * config.train.batch, len(study.seeds)
         es, grpo = each * config.es.evaluations, each * config.grpo.group_size
         token, size = sum(_tokens(study)), _parameters(config)
@@ -82,11 +81,11 @@ def _studies(plan: PaperPlan, part: str) -> PartCost:
 
 
 def _threshold(plan: PaperPlan, part: str) -> PartCost:
-    studies = plan.scale.easy if part.startswith("easy") else plan.scale.hard
+    studies = plan.scale.of(part.split()[0])
     models, responses, operations = 0, 0.0, 0.0
     for study in studies:
-        config = resolve((study.recipe,), (*study.overrides, *plan.overrides))
-        taus = len(PUBLISHED_TAUS[study.setting])
+        config = plan.config(study)
+        taus = len(published_run(study.setting).sparsity)
         count = (4 * taus + 2) + (len(study.seeds) - 1) * (2 * taus + 2)
         asked = (
             count * _problems(config, study.suite, [threshold_task(study) or config.task.name]) * config.eval.samples
@@ -100,7 +99,7 @@ def _threshold(plan: PaperPlan, part: str) -> PartCost:
 def _populations(plan: PaperPlan, part: str) -> PartCost:
     runs, responses, operations = 0, 0.0, 0.0
     for population in plan.scale.populations:
-        config = resolve((population.recipe,), (*population.overrides, *plan.overrides))
+        config = plan.config(population)
         trained = sum(population.sizes) * len(population.seeds) * _updates(config) * config.train.batch
         runs += len(population.sizes) * len(population.seeds)
         responses += trained
@@ -110,7 +109,7 @@ def _populations(plan: PaperPlan, part: str) -> PartCost:
 
 def _settings(plan: PaperPlan, part: str) -> PartCost:
     study = plan.scale.easy[0]
-    config = resolve((study.recipe,), (*study.overrides, *plan.overrides))
+    config = plan.config(study)
     runs = len(plan_variants(plan)) * len(plan.scale.settings_seeds)
     responses = runs * _updates(config) * config.train.batch * config.es.evaluations
     return PartCost(part, runs, responses, responses * sum(_tokens(study)) * 2 * _parameters(config))
@@ -118,7 +117,7 @@ def _settings(plan: PaperPlan, part: str) -> PartCost:
 
 def _continual(plan: PaperPlan, part: str) -> PartCost:
     study = plan.scale.easy[0]
-    config = resolve((study.recipe,), (*study.overrides, *plan.overrides))
+    config = plan.config(study)
     each = _updates(config) * config.train.batch
     responses = each * (2 * config.es.evaluations + config.grpo.group_size)
     operations = each * sum(_tokens(study)) * 2 * _parameters(config)
@@ -127,7 +126,7 @@ def _continual(plan: PaperPlan, part: str) -> PartCost:
 
 def _paths(plan: PaperPlan, part: str) -> PartCost:
     study = plan.scale.easy[0]
-    config = resolve((study.recipe,), (*study.overrides, *plan.overrides))
+    config = plan.config(study)
     models = 13 if part == "paths" else 2
     responses = models * _problems(config, study.suite, [config.task.name]) * config.eval.samples
     return PartCost(part, models, responses, responses * sum(_tokens(study)) * 2 * _parameters(config))
@@ -136,7 +135,7 @@ def _paths(plan: PaperPlan, part: str) -> PartCost:
 def _analysis(plan: PaperPlan, part: str) -> PartCost:
     """Estimators, diversity and probe: some tens of thousands of responses; weights are read, not run."""
     study = plan.scale.easy[0]
-    config = resolve((study.recipe,), (*study.overrides, *plan.overrides))
+    config = plan.config(study)
     responses = 0.0 if part.endswith("weights") else 3e4
     return PartCost(part, 1, responses, responses * sum(_tokens(study)) * 2 * _parameters(config))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,8 +22,7 @@ def figure_files(plan: PaperPlan, study: Study, pattern: str) -> list[Path]:
 
 def profile_entries(path: Path, panel: str, column: str, factor: float, unit: str) -> Iterator[Entry]:
     """A file with K and value, low and high of every model: one line a model."""
-    with open(path, encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = csv_rows(path)
     names = [name.removesuffix(" value") for name in rows[0] if name.endswith(" value")]
     for name in names:
         for row in rows:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from broadreach.analysis.ema import band
+from broadreach.experiments.paper.files import base_of
 from broadreach.experiments.paper.plan import Definition, Found, PaperPlan
-from broadreach.experiments.paper.populations import model_of, reward_curves, smoothed
+from broadreach.experiments.paper.populations import reward_curves, smoothed
 from broadreach.report.paper_item import Entry
 
 
 def _build(plan: PaperPlan) -> Found:
     entries = []
     for population in plan.scale.populations:
-        panel = model_of(plan, population)
+        panel = base_of(plan, population)
         for size, rows in reward_curves(plan, population).items():
             middle = smoothed(rows).mean(axis=0)
             width = np.mean([band(row) for row in rows], axis=0)

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from broadreach.experiments.catalogue import resolve
 from broadreach.experiments.paper.plan import PaperPlan
-from broadreach.experiments.paper.scale import Study
+from broadreach.experiments.paper.scale import Population, Study
 from broadreach.report.claims import Claim
 
 Ends: TypeAlias = tuple[float | None, float | None, float | None]
@@ -48,10 +47,14 @@ def percent(found: Ends) -> Ends:
     return value, low, high
 
 
+def base_of(plan: PaperPlan, part: Study | Population) -> str:
+    """The base model without its folders."""
+    return plan.config(part).model.path.rstrip("/").rsplit("/", 1)[-1]
+
+
 def model_of(plan: PaperPlan, study: Study) -> str:
     """What a study is called in panels: its base model, and its setting where two studies share the model."""
-    config = resolve((study.recipe,), (*study.overrides, *plan.overrides))
-    name = config.model.path.rstrip("/").rsplit("/", 1)[-1]
+    name = base_of(plan, study)
     rivals = [other for other in plan.scale.studies if other.recipe == study.recipe and other is not study]
     return f"{name} ({study.setting})" if rivals else name
 

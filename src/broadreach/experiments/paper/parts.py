@@ -9,7 +9,7 @@ from broadreach.experiments.cells import Cell, Job
 from broadreach.experiments.paper.continual import continual_cells
 from broadreach.experiments.paper.plan import PaperPlan
 from broadreach.experiments.paper.scale import Study
-from broadreach.experiments.paper.taus import PUBLISHED_TAUS, is_published, published_shares, study_taus, threshold_task
+from broadreach.experiments.paper.taus import is_published, published_run, study_taus, threshold_task
 from broadreach.experiments.paper.variants import variant_cells
 from broadreach.experiments.study import cell_name, study_cells
 from broadreach.experiments.sweep import sweep_cells
@@ -69,10 +69,9 @@ def _drift(plan: PaperPlan, studies: Sequence[Study]) -> list[Cell]:
 def _threshold(plan: PaperPlan, studies: Sequence[Study]) -> list[Cell]:
     cells = []
     for study in studies:
-        if is_published(plan, study):
-            reset = ("--taus", ",".join(f"{tau:g}" for tau in PUBLISHED_TAUS[study.setting]))
-        else:
-            reset = ("--shares", ",".join(f"{share:g}" for share in published_shares(study.setting)))
+        told = published_run(study.setting).sparsity
+        option, values = ("--taus", told.keys()) if is_published(plan, study) else ("--shares", told.values())
+        reset = (option, ",".join(f"{value:g}" for value in values))
         task = threshold_task(study)
         chosen = (*reset, *(("--task", task) if task else ()))
         for seed, run in zip(study.seeds, plan.runs(study, "es"), strict=True):

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from broadreach.config import Config
+from broadreach.experiments.catalogue import resolve
 from broadreach.experiments.paper.scale import Population, Scale, Study
 from broadreach.experiments.study import METHODS, StudyPlan
 from broadreach.experiments.sweep import SweepPlan
@@ -31,6 +33,10 @@ class PaperPlan:
         chosen = (*study.overrides, *self.overrides)
         seeds, folder = study.seeds, self.folder / study.name
         return StudyPlan((study.recipe,), chosen, METHODS, seeds, "updates", study.suite, study.baselines, folder)
+
+    def config(self, part: Study | Population, *overrides: str) -> Config:
+        """The settings of a study or of the runs at several populations, and of one of its runs by `overrides`."""
+        return resolve((part.recipe,), (*part.overrides, *self.overrides, *overrides))
 
     def plain(self, study: Study) -> tuple[str, ...]:
         """The settings of a study without evaluations during training, for runs beside it."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 from numpy.typing import NDArray
 
 from broadreach.analysis.ema import debiased_ema
 from broadreach.experiments.paper.plan import PaperPlan
 from broadreach.experiments.paper.scale import Population
+from broadreach.experiments.sweep_curves import reward_curve
 from broadreach.runs.folder import RunFolder
 
 Floats = NDArray[np.float64]
@@ -23,10 +22,10 @@ def reward_curves(plan: PaperPlan, population: Population) -> dict[int, Floats]:
         rows = []
         for seed in population.seeds:
             run = RunFolder(sweep.run((str(size),), seed))
-            lines = run.metrics_file.read_text(encoding="utf-8").splitlines()
-            if not run.is_done():
+            curve = reward_curve(run)
+            if curve is None:
                 raise FileNotFoundError(2, "unfinished", str(run.path / "DONE"))
-            rows.append([float(json.loads(line)["reward_mean"]) for line in lines])
+            rows.append(curve)
         shortest = min(map(len, rows))
         found[size] = np.array([row[:shortest] for row in rows])
     return found
@@ -35,11 +34,3 @@ def reward_curves(plan: PaperPlan, population: Population) -> dict[int, Floats]:
 def smoothed(curves: Floats) -> Floats:
     """The debiased exponential mean of every seed, [seeds, updates]."""
     return np.array([debiased_ema(curve) for curve in curves])
-
-
-def model_of(plan: PaperPlan, population: Population) -> str:
-    """The base model of a sweep."""
-    from broadreach.experiments.catalogue import resolve
-
-    path = resolve((population.recipe,), (*population.overrides, *plan.overrides)).model.path
-    return path.rstrip("/").rsplit("/", 1)[-1]

@@ -60,12 +60,16 @@ class Scale:
     @property
     def easy(self) -> tuple[Study, ...]:
         """The studies of the Easy setting."""
-        return tuple(study for study in self.studies if study.setting == "easy")
+        return self.of("easy")
 
     @property
     def hard(self) -> tuple[Study, ...]:
         """The studies of the Hard setting."""
-        return tuple(study for study in self.studies if study.setting == "hard")
+        return self.of("hard")
+
+    def of(self, setting: str) -> tuple[Study, ...]:
+        """The studies of a setting."""
+        return tuple(study for study in self.studies if study.setting == setting)
 
 
 _CURVE = "eval.curve_every=10"

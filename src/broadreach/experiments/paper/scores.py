@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from broadreach.evaluation.published import published_rows
-from broadreach.experiments.paper.files import METHODS, csv_rows, ends, model_of, percent
-from broadreach.experiments.paper.plan import PaperPlan
+from broadreach.experiments.paper.files import METHODS, claims_of, csv_rows, ends, model_of, percent
+from broadreach.experiments.paper.plan import Definition, Found, PaperPlan
 from broadreach.experiments.paper.scale import Study
 from broadreach.report.paper_item import Entry
 from broadreach.tasks.suites import get_suite
@@ -45,9 +45,24 @@ def published_scores(setting: str, metric: str, wanted: Callable[[str, str], boo
     return tuple(found)
 
 
-def any_task(study: Study, task: str) -> bool:
-    """All tasks and averages."""
-    return True
+def score_item(
+    id: str,
+    title: str,
+    shows: str,
+    setting: str,
+    metric: str,
+    claims: str = "",
+    ours: Callable[[Study, str], bool] = lambda study, task: True,
+    theirs: Callable[[str, str], bool] = lambda task, role: True,
+) -> Definition:
+    """A table of one metric in one setting, with the statements whose numbers begin with `claims`."""
+
+    def build(plan: PaperPlan) -> Found:
+        studies = plan.scale.of(setting)
+        statements = claims_of(plan, studies, claims) if claims else ()
+        return Found(score_entries(plan, studies, metric, ours), statements)
+
+    return Definition(id, title, shows, "table", (setting,), build, lambda: published_scores(setting, metric, theirs))
 
 
 def target(study: Study, task: str) -> bool:

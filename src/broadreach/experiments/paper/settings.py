@@ -14,7 +14,8 @@ from broadreach.evaluation.table import load
 from broadreach.experiments.paper.files import csv_rows, ends, model_of, percent
 from broadreach.experiments.paper.plan import Definition, Found, PaperPlan
 from broadreach.experiments.paper.variants import plan_variants, variant_run
-from broadreach.report.claims import CONFIRMED, REFUTED, UNDECIDED, Claim
+from broadreach.report.claims import Claim, rises
+from broadreach.report.comparison_stats import entry
 from broadreach.report.paper_item import Entry
 
 Z_SCORE = "z-score, one-point"
@@ -67,12 +68,8 @@ def _claims(curves: dict[str, Floats]) -> tuple[Claim, ...]:
         ("7b", "two-point has no advantage at equal evaluations (Pass@1)", two),
     ):
         change = seed_differences(curves[Z_SCORE], curves[other]).at(1)
-        if number_ == "7a":
-            verdict = CONFIRMED if change.low > 0 else REFUTED if change.high < 0 else UNDECIDED
-        else:
-            verdict = REFUTED if change.high < 0 else CONFIRMED if change.low > 0 else UNDECIDED
         said = f"{100 * change.value:+.1f} points [{100 * change.low:+.1f}, {100 * change.high:+.1f}]"
-        found.append(Claim(number_, statement, verdict, f"z-score minus {other}: {said}."))
+        found.append(Claim(number_, statement, rises(entry(change)), f"z-score minus {other}: {said}."))
     return tuple(found)
 
 

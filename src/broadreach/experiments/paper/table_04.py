@@ -8,7 +8,7 @@ from broadreach.evaluation.published import published_rows
 from broadreach.experiments.paper.files import claims_of, model_of, percent
 from broadreach.experiments.paper.plan import Definition, Found, PaperPlan
 from broadreach.experiments.paper.scale import Study
-from broadreach.experiments.paper.taus import published_spread, study_taus
+from broadreach.experiments.paper.taus import published_run, published_spread, study_taus
 from broadreach.experiments.paper.weights import drifts, null_ends, over_seeds, ratio_over_seeds, share_over_seeds
 from broadreach.report.paper_item import Entry
 
@@ -48,8 +48,9 @@ def _closed_form() -> list[Entry]:
     """erf(tau / (sd sqrt 2)) at the published settings."""
     panel = "published settings, noise alone in exact arithmetic"
     found = []
-    for setting, label in (("easy", "closed form, Easy (T = 234)"), ("hard", "closed form, Hard (T = 630)")):
+    for setting, name in (("easy", "Easy"), ("hard", "Hard")):
         scale = published_spread(setting) * math.sqrt(2)
+        label = f"closed form, {name} (T = {published_run(setting).updates})"
         found += [
             Entry("ours", panel, label, f"s(tau = {tau:g})", 100 * math.erf(tau / scale))
             for tau in (1e-3, 1.5e-3, 2e-3)

@@ -6,8 +6,9 @@ import numpy as np
 
 from broadreach.analysis.ema import TOLERANCE
 from broadreach.evaluation.published import published_rows
+from broadreach.experiments.paper.files import base_of
 from broadreach.experiments.paper.plan import Definition, Found, PaperPlan
-from broadreach.experiments.paper.populations import Floats, model_of, reward_curves, smoothed
+from broadreach.experiments.paper.populations import Floats, reward_curves, smoothed
 from broadreach.experiments.paper.scale import Population
 from broadreach.experiments.paper.weights import over_seeds, share_over_seeds
 from broadreach.report.claims import CONFIRMED, REFUTED, UNDECIDED, UNMEASURED, Claim
@@ -20,10 +21,10 @@ def _build(plan: PaperPlan) -> Found:
     smallest: dict[str, int] = {}
     for population in plan.scale.populations:
         curves = {size: smoothed(rows) for size, rows in reward_curves(plan, population).items()}
-        entries += _entries(model_of(plan, population), curves, population)
-        claims.append(_claim(model_of(plan, population), curves, population))
+        entries += _entries(base_of(plan, population), curves, population)
+        claims.append(_claim(base_of(plan, population), curves, population))
         smallest[population.name] = _smallest(curves)
-    claims.append(_sizes({model_of(plan, one): smallest[one.name] for one in plan.scale.populations}))
+    claims.append(_sizes({base_of(plan, one): smallest[one.name] for one in plan.scale.populations}))
     return Found(tuple(entries), tuple(claims), ("Rewards, not percent; intervals are Student's t over seeds.",))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from broadreach.evaluation.published import published_rows
 from broadreach.experiments.paper.files import csv_rows, ends
 from broadreach.experiments.paper.plan import Definition, Found, PaperPlan
-from broadreach.report.claims import CONFIRMED, REFUTED, UNDECIDED, Claim
+from broadreach.report.claims import UNDECIDED, Claim, falls, rises
 from broadreach.report.paper_item import Entry
 
 OBJECTIVES = {
@@ -60,10 +60,9 @@ def _claims(rows: list[dict[str, str]]) -> list[Claim]:
         if low is None or value is None or high is None:
             found.append(Claim("7d", statement, UNDECIDED, "kappa is undefined: X+ does not vary."))
             continue
-        below = CONFIRMED if high < 1 else REFUTED if low > 1 else UNDECIDED
-        above = {CONFIRMED: REFUTED, REFUTED: CONFIRMED}.get(below, UNDECIDED)
+        beyond = {"low": low - 1, "high": high - 1}
         evidence = f"kappa pair {value:.3g} [{low:.3g}, {high:.3g}] at sigma {largest:g}."
-        found.append(Claim("7d", statement, below if fixed else above, evidence))
+        found.append(Claim("7d", statement, (falls if fixed else rises)(beyond), evidence))
     return found
 
 

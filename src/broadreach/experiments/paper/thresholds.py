@@ -1,11 +1,32 @@
-"""The published Tables 11 and 12, as table and as the lines of Figure 4."""
+"""Tables 11 and 12, and the published ones as the lines of Figure 4."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from broadreach.evaluation.published import published_rows
+from broadreach.experiments.paper.files import claims_of
+from broadreach.experiments.paper.plan import Definition, Found, PaperPlan
+from broadreach.experiments.paper.weights import threshold_entries
 from broadreach.report.paper_item import Entry
+
+
+def threshold_item(id: str, setting: str) -> Definition:
+    """Table 11 (Easy) or 12 (Hard)."""
+
+    def build(plan: PaperPlan) -> Found:
+        studies = plan.scale.of(setting)
+        return Found(threshold_entries(plan, studies), claims_of(plan, studies, "4c"))
+
+    return Definition(
+        id,
+        f"Pass@1 of thresholded ES updates, {setting.capitalize()} setting",
+        "Changes of at most tau are reset to the base; Pass@1 and its difference to the full update.",
+        "table",
+        (setting, f"{setting} threshold"),
+        build,
+        lambda: published_thresholds(setting),
+    )
 
 
 def published_thresholds(setting: str) -> tuple[Entry, ...]:

@@ -55,7 +55,7 @@ def variant_run(plan: PaperPlan, variant: Variant, seed: int) -> Path:
 def plan_variants(plan: PaperPlan) -> list[Variant]:
     """The variants of the first Easy study's recipe."""
     study = plan.scale.easy[0]
-    return variants(resolve((study.recipe,), (*study.overrides, *plan.overrides)))
+    return variants(plan.config(study))
 
 
 def variant_cells(plan: PaperPlan) -> list[Cell]:
