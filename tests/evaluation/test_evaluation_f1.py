@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from broadreach.evaluation.store import SampleStore, StoreHeader, problem_digest, read_rows
-from broadreach.evaluation.summary import write_metrics
+from broadreach.evaluation.summary import summarise
+from broadreach.evaluation.table import load
 from broadreach.types import Problem, Response
 from broadreach.verify import grade
 
@@ -33,7 +33,7 @@ def stored(path: Path, family: str) -> Path:
 def test_f1_is_stored_and_summarised(tmp_path: Path) -> None:
     path = stored(tmp_path / "samples.jsonl", "answer_tag")
     assert [row.f1 for row in read_rows(path)] == [pytest.approx(0.8), 0.0, 1.0, 0.0]
-    metrics = json.loads(write_metrics(path).read_text())
+    metrics = summarise(load(path))
     assert metrics["mean_f1"]["value"] == pytest.approx(0.45)
     assert metrics["pass_at_1"]["value"] == 0.25
     assert metrics["mean_f1"]["low"] <= 0.45 <= metrics["mean_f1"]["high"]
@@ -43,4 +43,4 @@ def test_families_without_f1_have_neither_column_nor_metric(tmp_path: Path) -> N
     path = stored(tmp_path / "samples.jsonl", "exact")
     assert '"f1"' not in path.read_text()
     assert all(row.f1 is None for row in read_rows(path))
-    assert "mean_f1" not in json.loads(write_metrics(path).read_text())
+    assert "mean_f1" not in summarise(load(path))

@@ -15,9 +15,6 @@ from broadreach.evaluation.statistics import Interval, bootstrap
 from broadreach.evaluation.table import whole_problems
 from broadreach.types import CENTRE_MEMBER, UserError
 
-CHUNK = 256
-"""Responses scored between two writes of what is done."""
-
 
 @dataclass(frozen=True, slots=True)
 class Kept:
@@ -61,17 +58,6 @@ def retained(
         prompt = tuple(prompts[name])
         kept += [Kept(name, prompt, row.tokens) for row in rows[:per_problem] if row.tokens]
     return kept
-
-
-def token_entropy(engine: Engine, kept: Sequence[Kept], *, chunk: int = CHUNK, seed: int = 0) -> EntropyReport:
-    """Entropy of the next-token distribution of the centre, exact over the vocabulary, averaged over `kept`.
-
-    Tokens weigh equally within a problem, problems weigh equally. UserError when there is nothing to score.
-    """
-    sums: Sums = {}
-    for start in range(0, len(kept), chunk):
-        add_scores(engine, kept[start : start + chunk], sums)
-    return report(sums, seed=seed)
 
 
 def add_scores(engine: Engine, part: Sequence[Kept], sums: Sums) -> None:

@@ -11,13 +11,15 @@ import numpy as np
 import xxhash
 
 from broadreach.engines.base import Engine
-from broadreach.evaluation.entropy import CHUNK, EntropyReport, Sums, add_scores, report, retained
+from broadreach.evaluation.entropy import EntropyReport, Sums, add_scores, report, retained
 from broadreach.evaluation.statistics import Interval, paired_bootstrap
 from broadreach.evaluation.summary import Json, write_json
 from broadreach.types import UserError
 
 PER_PROBLEM = 4
 """Responses of each problem that are scored."""
+CHUNK = 256
+"""Responses scored between two writes of what is done."""
 
 
 def write_entropy(

@@ -111,12 +111,6 @@ def compare_stores(a: str | Path, b: str | Path, **options: Any) -> Json:
     return compare(load(a), load(b), **options)
 
 
-def write_metrics(store: str | Path, out: str | Path | None = None) -> Path:
-    """Summarise a store into metrics.json (beside it by default) and return the path; UserError when it cannot."""
-    path = Path(out) if out is not None else Path(store).with_name("metrics.json")
-    return write_json(summarise(load(store)), path)
-
-
 def write_json(values: Json, path: str | Path) -> Path:
     """Write indented JSON aside and rename it, so that no half file is ever read; UserError when the disk is full."""
     target = Path(path)
