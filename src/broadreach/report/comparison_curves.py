@@ -12,6 +12,7 @@ from broadreach.report.comparison_budget import QUANTITIES, budgets
 from broadreach.report.comparison_data import Comparison
 from broadreach.report.comparison_figures import line, percent_axis, slug
 from broadreach.report.comparison_style import labels, styles
+from broadreach.report.figures import update_axis
 from broadreach.report.svg import Figure, Palette
 from broadreach.report.words import number, percent
 
@@ -63,7 +64,7 @@ def over_updates(
         for key, points in means.items():
             xs, ys = zip(*points, strict=True)
             line(axes, xs, ys, looks[key], palette, names[key], max(1, len(xs) // 6))
-        axes.set_xlabel("update")
+        update_axis(axes)
         axes.set_ylabel(unit)
         if shares:
             percent_axis(axes)

@@ -72,7 +72,7 @@ def gains(data: Comparison, stats: Statistics, task: TaskData) -> Figure:
         log_k(axes, ks)
         axes.set_ylabel("points over the base")
         if len(scaled) > 1:
-            axes.legend(loc="best", handlelength=3.2)
+            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=min(4, len(scaled)), handlelength=3.2)
 
     said = "; ".join(
         f"{names[key]} {points(e[-1]['value'])} {points_interval(e[-1])} at K = {ks[-1]}" for key, e in curves.items()

@@ -247,11 +247,16 @@ def _percent_axis(axes: Any) -> None:
 
 
 def _updates(axes: Any, steps: Sequence[int]) -> None:
+    update_axis(axes)
+    axes.set_xlim(min(steps) - 0.5, max(steps) + 0.5)
+
+
+def update_axis(axes: Any) -> None:
+    """Updates from left to right, marked at whole numbers only."""
     from matplotlib.ticker import MaxNLocator
 
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=7, steps=[1, 2, 5, 10]))
     axes.set_xlabel("update")
-    axes.set_xlim(min(steps) - 0.5, max(steps) + 0.5)
 
 
 def _quarters(top: int) -> list[int]:
