@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from broadreach.engines.base import TokenScores
 from broadreach.evaluation.entropy import Sums, add_scores, report, retained
 from broadreach.evaluation.metrics import pass_at_k
 from broadreach.evaluation.store import SampleStore, StoreHeader
-from broadreach.evaluation.summary import at_k, compare, compare_stores, summarise
+from broadreach.evaluation.summary import at_k, compare, compare_stores, summarise, write_json
 from broadreach.evaluation.table import load
 from broadreach.types import Member, Perturbation, Response, Score, UserError
 
@@ -35,7 +36,8 @@ def write(path: Path, counts: Sequence[int], stop_after: int | None = None, **ch
 
 def test_metrics_json_is_what_the_verdicts_say(tmp_path: Path) -> None:
     store = write(tmp_path / "samples.jsonl", COUNTS)
-    found = summarise(load(store))
+    found = json.loads(write_json(summarise(load(store)), tmp_path / "metrics.json").read_text())
+    assert found == json.loads(json.dumps(summarise(load(store))))
     for entry in found["pass_at_k"]:
         expected = np.mean([pass_at_k(4, c, entry["k"]) for c in COUNTS])
         assert entry["value"] == pytest.approx(expected) and entry["low"] <= entry["value"] <= entry["high"]

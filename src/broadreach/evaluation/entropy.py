@@ -70,15 +70,15 @@ def add_scores(engine: Engine, part: Sequence[Kept], sums: Sums) -> None:
         total[2] += len(item.tokens)
 
 
-def report(sums: Sums, *, seed: int = 0) -> EntropyReport:
+def report(sums: Sums) -> EntropyReport:
     """From sums to means and intervals; UserError when there is nothing."""
     if not sums:
         raise UserError("no response to measure the entropy on: the store is empty, or every response is")
     table = np.array(list(sums.values()))
     entropies = table[:, 0] / table[:, 2]
     return EntropyReport(
-        entropy=bootstrap(entropies, seed=seed),
-        surprise=bootstrap(table[:, 1] / table[:, 2], seed=seed),
+        entropy=bootstrap(entropies),
+        surprise=bootstrap(table[:, 1] / table[:, 2]),
         tokens=int(table[:, 2].sum()),
         of_problem=dict(zip(sums, entropies.tolist(), strict=True)),
     )

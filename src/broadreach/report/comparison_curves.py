@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from broadreach.evaluation.summary import Json
+from broadreach.report.axes import percent_axis, update_axis
 from broadreach.report.comparison_budget import QUANTITIES, budgets
 from broadreach.report.comparison_data import Comparison
-from broadreach.report.comparison_figures import line, percent_axis, slug
+from broadreach.report.comparison_figures import line, slug
 from broadreach.report.comparison_style import labels, styles
-from broadreach.report.figures import update_axis
 from broadreach.report.svg import Figure, Palette
 from broadreach.report.words import number, percent
 

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from broadreach.evaluation.summary import Json
+from broadreach.report.axes import log_k, percent_axis
 from broadreach.report.comparison_data import Comparison, TaskData
 from broadreach.report.comparison_stats import BASE, Statistics
 from broadreach.report.comparison_style import Style, labels, styles
 from broadreach.report.svg import Figure, Palette
-from broadreach.report.words import number, percent, points, points_interval
+from broadreach.report.words import percent, points, points_interval
 
 
 def model_figures(data: Comparison, stats: Statistics) -> list[Figure]:
@@ -206,21 +207,3 @@ def ends(name: str, entries: Sequence[Json]) -> dict[str, list[float]]:
 def slug(name: str) -> str:
     """A task's name as part of a file name."""
     return "".join(c if c.isalnum() else "-" for c in name.lower()).strip("-")
-
-
-def log_k(axes: Any, ks: Sequence[int]) -> None:
-    """K on a logarithmic axis, powers of two marked."""
-    ticks = [k for k in ks if k & (k - 1) == 0]
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(ticks, [str(k) for k in ticks])
-    axes.set_xticks([], minor=True)
-    axes.set_xlim(1, ks[-1])
-    axes.set_xlabel("K (responses a problem)")
-
-
-def percent_axis(axes: Any, which: str = "y") -> None:
-    """Shares as percentages."""
-    from matplotlib.ticker import FuncFormatter
-
-    axis = axes.yaxis if which == "y" else axes.xaxis
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{number(100 * value)}%"))

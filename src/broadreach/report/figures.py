@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from broadreach.evaluation.summary import Json
+from broadreach.report.axes import log_k, percent_axis, update_axis
 from broadreach.report.run_data import Pair, RunData
 from broadreach.report.svg import Figure, Palette
-from broadreach.report.words import number, percent, points, points_interval, seconds
+from broadreach.report.words import percent, points, points_interval, seconds
 
 PHASES = {"generation": "es", "verification": "good", "noise": "noise", "update": "extra", "other": "base"}
 """Phases of an update, and their colours."""
@@ -67,8 +68,8 @@ def pass_profile(pair: Pair) -> Figure:
         for entries, colour, label in ((base, "base", "base"), (after, "es", "ES")):
             _band(axes, ks, entries, palette[colour])
             axes.plot(ks, [entry["value"] for entry in entries], color=palette[colour], label=label)
-        _log_k(axes, ks)
-        _percent_axis(axes)
+        log_k(axes, ks)
+        percent_axis(axes)
         axes.set_ylim(0, 1)
         axes.legend(loc="lower right")
 
@@ -92,7 +93,7 @@ def pass_difference(pair: Pair) -> Figure:
         axes.axhline(0, color=palette["muted"], linewidth=1)
         _band(axes, ks, scaled, palette["es"])
         axes.plot(ks, [entry["value"] for entry in scaled], color=palette["es"])
-        _log_k(axes, ks)
+        log_k(axes, ks)
         axes.set_ylabel("percentage points")
 
     return Figure(
@@ -148,7 +149,7 @@ def drift(run: RunData) -> Figure | None:
             axes.plot(columns["step"], columns["noise_only"], **style)
             axes.legend(loc="lower right")
         _updates(axes, columns["step"])
-        _percent_axis(axes)
+        percent_axis(axes)
         axes.set_ylim(bottom=0)
 
     predicted = f"; the random walk predicts {percent(columns['noise_only'][-1], 2)}" if "noise_only" in columns else ""
@@ -231,32 +232,9 @@ def _band(axes: Any, xs: Sequence[int], entries: Sequence[Json], colour: str) ->
     axes.fill_between(xs, lows, highs, color=colour, alpha=0.18, linewidth=0)
 
 
-def _log_k(axes: Any, ks: Sequence[int]) -> None:
-    ticks = [k for k in ks if k & (k - 1) == 0]
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(ticks, [str(k) for k in ticks])
-    axes.set_xticks([], minor=True)
-    axes.set_xlim(1, ks[-1])
-    axes.set_xlabel("K (responses a problem)")
-
-
-def _percent_axis(axes: Any) -> None:
-    from matplotlib.ticker import FuncFormatter
-
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{number(100 * value)}%"))
-
-
 def _updates(axes: Any, steps: Sequence[int]) -> None:
     update_axis(axes)
     axes.set_xlim(min(steps) - 0.5, max(steps) + 0.5)
-
-
-def update_axis(axes: Any) -> None:
-    """Updates from left to right, marked at whole numbers only."""
-    from matplotlib.ticker import MaxNLocator
-
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=7, steps=[1, 2, 5, 10]))
-    axes.set_xlabel("update")
 
 
 def _quarters(top: int) -> list[int]:

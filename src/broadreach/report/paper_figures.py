@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from textwrap import fill
 from typing import Any
 
-from broadreach.report.comparison_figures import line, log_k, marks, slug
+from broadreach.report.axes import log_k
+from broadreach.report.comparison_figures import line, marks, slug
 from broadreach.report.comparison_style import BASE_STYLE, METHOD_STYLES, SPARE_STYLES, Style
 from broadreach.report.paper_item import Entry, Origin, PaperItem
 from broadreach.report.paper_labels import FAR, place_labels
